@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Congestion controls and rules of switches of other crates: their parameters, and what starts one, behind one type.
+//! Congestion controls, rules of switches and control laws of other crates: their parameters, and what starts one, behind one type.
 
 use crate::mistake::{Mistakes, Watched};
 use crate::parameter::{ParameterValue, Parameters, Tuning};
 use std::fmt;
 use std::sync::Arc;
 
-/// A congestion control of another crate, with its parameters: a flow on `Path` has the state `Flow`. Or a rule of switches: at the
-/// port `Path` it is `Flow`.
+/// A congestion control or a control law of another crate, with its parameters: a flow on `Path` has the state `Flow`. Or a rule of
+/// switches: at the port `Path` it is `Flow`.
 pub struct Custom<Path, Flow: ?Sized> {
     algorithm: Arc<dyn Algorithm<Path, Flow>>,
     /// What it is, in mistakes.

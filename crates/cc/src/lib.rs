@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Congestion controls: the rate and window of a flow, from its acknowledgements; rules of switches, and their choice of paths.
+//! Congestion controls: the rate and window of a flow, from its acknowledgements; rules of switches, and their choice of paths;
+//! the names of control laws.
 //!
 //! Has one file for each congestion control, for NICs ([`nic`]) or for kernels ([`tcp`]), which also declares
 //! its names and parameters; and the registry of all ([`Cc`]). Rules of switches ([`switch`]) and their choice of paths
 //! ([`path`]) are built alike. Other crates add their own ([`tcp::register`], [`nic::register`], [`switch::register`],
-//! [`path::register`]). Does not know clocks, queues, packets or the
+//! [`path::register`]), and control laws of On-Ramp ([`law::register`]). Does not know clocks, queues, packets or the
 //! network. Every input is an argument, time included.
 
 mod curve;
 mod custom;
 pub mod int;
+pub mod law;
 mod mistake;
 pub mod nic;
 mod parameter;

@@ -104,7 +104,7 @@ pub trait Field: Sized + Copy {
     fn of(setting: ParameterValue) -> Option<Self>;
 }
 
-/// The parameters of a congestion control or of a rule of switches, as [`parameters!`] makes them.
+/// The parameters of a congestion control, a rule of switches or a control law, as [`parameters!`] makes them.
 pub trait Parameters: fmt::Debug + Clone + Send + Sync + 'static {
     /// Overwrites what `given` sets.
     fn tune(&mut self, given: &Tuning);

@@ -23,6 +23,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// This program was built without the feature `parquet`.
+    #[error("{path}: this program was built without Parquet: enable the feature `parquet` of onramp-results")]
+    NoParquet {
+        /// Which file needs it.
+        path: PathBuf,
+    },
 }
 
 /// Result of reading or writing results.

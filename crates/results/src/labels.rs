@@ -5,10 +5,9 @@
 //! A quantity is a number in the unit that ends the column's name. A plain number is a number, and any other
 //! value is text. A parameter that is a quantity in some runs and a word in others (`off`) has two columns.
 
-use crate::columns::Column;
+use crate::columns::{Cell, Column};
 use crate::run_result::RunResult;
 use onramp_units::{Bytes, Rate, Span};
-use parquet::data_type::ByteArray;
 use std::collections::BTreeMap;
 
 /// Name of the first of these columns.
@@ -76,7 +75,7 @@ impl Labels {
                 Kind::Int => Column::OptInt(vec![label.and_then(Label::int); rows]),
                 Kind::Double => Column::OptDouble(vec![label.and_then(Label::double); rows]),
                 Kind::Text => {
-                    let text = label.map(|label| ByteArray::from(label.text().as_str()));
+                    let text = label.map(|label| Cell::from(label.text().as_str()));
                     Column::OptBytes(vec![text; rows])
                 }
             }

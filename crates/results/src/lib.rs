@@ -5,6 +5,8 @@
 //! docs/results.md is the reference for users. It is generated from the [`metrics`], the tables of columns
 //! (schema.rs) and the names of series (explain.rs). [`Measures`] computes the metrics from rows and
 //! [`Counters`], with the same formulas for both worlds.
+//!
+//! Parquet files need the feature `parquet`, which is on by default. Without it they are refused.
 
 #![warn(missing_docs)]
 

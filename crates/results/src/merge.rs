@@ -61,7 +61,7 @@ pub fn missing_runs(scenario: &Scenario, directory: &Path) -> Vec<usize> {
     runs.filter(|&index| !is_whole(index)).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 mod tests {
     use super::*;
     use crate::row::{FlowRow, RequestRow, SeriesRow};

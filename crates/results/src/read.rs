@@ -2,9 +2,8 @@
 //! Reads the tables that [`crate::merge`] wrote, for the report: completion times of requests, and the
 //! measured port's series. Reads one row group at a time.
 
-use crate::columns::{self, Column};
+use crate::columns::{self, Cell, Column};
 use crate::error::{Error, Result};
-use parquet::data_type::ByteArray;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -54,8 +53,8 @@ pub fn request_times(directory: &Path) -> Result<RequestTimes> {
 /// `series.parquet` cannot be read, or has the format of another version.
 pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
     let path = directory.join("series.parquet");
-    let name = ByteArray::from(name);
-    let mut series: BTreeMap<usize, (ByteArray, Points)> = BTreeMap::new();
+    let name = Cell::from(name);
+    let mut series: BTreeMap<usize, (Cell, Points)> = BTreeMap::new();
     let columns = ["run", "time_ns", "name", "place", "value"];
     for group in columns::read(path.clone(), &columns) {
         let group = group?;
@@ -72,15 +71,15 @@ pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
             }
         }
     }
-    let text = |place: &ByteArray| String::from_utf8_lossy(place.data()).into_owned();
-    let sorted = |(run, (place, mut points)): (usize, (ByteArray, Points))| {
+    let text = |place: &Cell| String::from_utf8_lossy(place.data()).into_owned();
+    let sorted = |(run, (place, mut points)): (usize, (Cell, Points))| {
         points.sort_by_key(|&(time_ns, _)| time_ns);
         (run, (text(&place), points))
     };
     Ok(series.into_iter().map(sorted).collect())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 mod tests {
     use super::*;
     use crate::row::{RequestRow, SeriesRow};

@@ -2,9 +2,8 @@
 //! The columns of the Parquet files: names, types and meanings. The writers and readers of the files and
 //! docs/results.md derive from these tables.
 
-use crate::columns::Column;
+use crate::columns::{Cell, Column};
 use crate::row::{FlowRow, RequestRow, SeriesRow};
-use parquet::data_type::ByteArray;
 
 /// A column, and the function that gets its value from a row.
 pub(crate) struct ColumnOf<Row> {
@@ -26,8 +25,8 @@ enum Get<Row> {
     Double(fn(&Row) -> f64),
     OptDouble(fn(&Row) -> Option<f64>),
     Name(fn(&Row) -> &'static str),
-    Text(fn(&Row) -> ByteArray),
-    OptText(fn(&Row) -> Option<ByteArray>),
+    Text(fn(&Row) -> Cell),
+    OptText(fn(&Row) -> Option<Cell>),
 }
 
 const fn column<Row>(

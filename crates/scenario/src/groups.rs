@@ -28,11 +28,13 @@ pub struct Group {
     pub tuning: Tuning,
     /// Their control law.
     pub onramp: OnRamp,
+    /// Parameters of `onramp.law` that differ from its source's, if it is of another crate.
+    pub law_tuning: Tuning,
     /// Rate of their links, if the entry gives it.
     pub link_rate: Option<Rate>,
     /// Keys that the entry gives, or whose values differ from those of the other hosts: what is written.
     pub(crate) own: Vec<Setting>,
-    /// Other parameters of `host.cc`, which [cc] gives.
+    /// Other parameters of `host.cc` and `onramp.law`, which [cc] and [onramp] give.
     pub(crate) inherited: Vec<Setting>,
 }
 
@@ -45,6 +47,8 @@ pub struct HostSettings<'a> {
     pub tuning: &'a Tuning,
     /// Keys of [onramp].
     pub onramp: &'a OnRamp,
+    /// Parameters of `onramp.law` that differ from its source's, if it is of another crate.
+    pub law_tuning: &'a Tuning,
 }
 
 impl Group {
@@ -54,6 +58,7 @@ impl Group {
             host: &self.host,
             tuning: &self.tuning,
             onramp: &self.onramp,
+            law_tuning: &self.law_tuning,
         }
     }
 }

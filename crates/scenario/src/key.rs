@@ -17,6 +17,8 @@ pub struct Scope {
     pub(crate) on: Option<HostKind>,
     /// Names of the congestion controls that have it; empty for other keys.
     pub(crate) of_cc: &'static [&'static str],
+    /// The control law that has it; `None` for other keys.
+    pub(crate) of_law: Option<&'static str>,
     /// Whether it is a key of [host], [onramp] or [cc] that all hosts have with the same value.
     pub(crate) everywhere: bool,
     /// Whether it is the same in all runs.
@@ -48,6 +50,7 @@ pub const fn both() -> Scope {
     Scope {
         on: None,
         of_cc: &[],
+        of_law: None,
         everywhere: false,
         fixed: false,
         later: false,
@@ -89,6 +92,11 @@ impl Scope {
     pub(crate) const fn fixed(mut self) -> Scope {
         self.fixed = true;
         self
+    }
+
+    /// Whether it is a parameter of a congestion control or of a control law, which only hosts with these have.
+    pub(crate) fn is_parameter(&self) -> bool {
+        !self.of_cc.is_empty() || self.of_law.is_some()
     }
 
     /// What the rack does with it.

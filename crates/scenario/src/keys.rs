@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The keys of scenarios. Each is declared once, as the field of a section, or by the part that has it: a congestion
-//! control, a rule, a shape. The parser, `explain`, docs/scenario.md and the rack's check all read this table.
+//! control, a rule, a shape, a control law. The parser, `explain`, docs/scenario.md and the rack's check all read this table.
 
 mod cc;
+mod law;
 mod rule;
 mod topology;
 
@@ -19,7 +20,7 @@ use onramp_keys::Section;
 
 /// Every key but those of traffic, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    let sections: [&[Key]; 16] = [
+    let sections: [&[Key]; 17] = [
         Experiment::KEYS,
         TopologyKeys::KEYS,
         &topology::KEYS,
@@ -36,6 +37,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
         GroupKeys::KEYS,
         Clock::KEYS,
         OnRamp::KEYS,
+        &law::KEYS,
     ];
     sections.into_iter().flatten()
 }

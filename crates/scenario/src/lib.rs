@@ -38,6 +38,7 @@ mod workload;
 mod write;
 
 pub use clock::*;
+pub use onramp_cc::law::ControlLaw;
 pub use onramp_cc::{Cc, Tuning};
 
 pub use error::{Error, Errors, Origin, Problem};

@@ -5,9 +5,11 @@ use crate::clock::ClockSync;
 use crate::groups::HostSettings;
 use crate::key::Rack;
 use crate::keys::TableEntry;
+use crate::on_ramp::{Law, OnRamp};
 use crate::setting::Setting;
 use crate::traffic::{self, KindKeys, Traffic};
 use crate::types::Run;
+use onramp_cc::law::ControlLaw;
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -160,6 +162,9 @@ fn fix(run: &Run, setting: &Setting) -> Option<String> {
             let fix = || format!("set it to {}", traffic::in_rack().join(" or "));
             return (is_kind && !has_kind).then(fix);
         }
+    }
+    if setting.key.path == OnRamp::law && !text.parse().is_ok_and(ControlLaw::in_kernel) {
+        return Some(format!("set it to {}", Law::NAMES.join(" or ")));
     }
     match setting.key.in_rack() {
         Rack::Only(values) if !values.contains(&text) => {

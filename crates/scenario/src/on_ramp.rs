@@ -5,6 +5,7 @@ use crate::fraction::Fraction;
 use crate::host::{Host, Qdisc};
 use crate::hosts::HostKind;
 use crate::key::{both, Scope};
+use onramp_cc::law::ControlLaw;
 use onramp_keys::Absent::{By, Is, Without};
 use onramp_keys::{section, OrOff, Source};
 pub use onramp_law::Law;
@@ -15,7 +16,7 @@ section! {
     /// nothing.
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct OnRamp in "onramp" with Scope {
-        law: Law = By("`final` on kernel hosts with qdisc `edge`, else `off`", law), both(),
+        law: ControlLaw = By("`final` on kernel hosts with qdisc `edge`, else `off`", law), both(),
             "Control law; docs/law.md has the equations. On kernel hosts a law other than `off` needs `host.qdisc` `edge`. Nic hosts need no qdisc.";
         // facts/onramp.md: the row of real kernels with GSO and no hypervisor.
         threshold: OrOff<Span> [Span::from_us(1), Span::from_ms(100)] = Is("50 us"), both(),

@@ -45,6 +45,8 @@ pub struct Run {
     pub clock: Clock,
     /// The control law of the hosts without a group.
     pub onramp: OnRamp,
+    /// Parameters of `onramp.law` that differ from its source's, if it is of another crate.
+    pub law_tuning: Tuning,
     /// Hosts with settings of their own, in the file's order. No host is in two groups.
     pub groups: Vec<Group>,
     /// Who sends what, in the file's order.
@@ -60,6 +62,7 @@ impl Run {
             host: &self.host,
             tuning: &self.tuning,
             onramp: &self.onramp,
+            law_tuning: &self.law_tuning,
         }
     }
 

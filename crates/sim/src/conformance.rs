@@ -7,6 +7,7 @@
 use crate::flows::flow::Outcome;
 use crate::run::{build, build_in_parts, run, FlowLimits, Parts, Watch};
 use crate::{Counters, Simulation};
+use onramp_cc::law::ControlLaw;
 use onramp_cc::{path, switch, Cc};
 use onramp_scenario::{plan, Run, Scenario, ShapeKind};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
@@ -36,6 +37,25 @@ pub fn switch_rule(rule: &switch::Entry) {
     }
     let text = incast("topology = { kind = \"leaf_spine\", hosts = 8, leaves = 2, spines = 2 }");
     all_flows_end(&parsed(&text, &set, &format!("{rule:?}")));
+}
+
+/// Under a control law all flows of an incast end, on kernel hosts and on NICs, and beside hosts without it.
+///
+/// # Panics
+/// One does not, or [`scenario`] does.
+pub fn control_law(law: ControlLaw) {
+    let network = "topology = { kind = \"star\", hosts = 7 }";
+    let some = "[[hosts]]\nrange = \"1-3\"\nonramp.law = \"off\"\n";
+    let threshold = ("onramp.threshold", "30 us");
+    let nics = [
+        ("host.kind", "nic"),
+        ("host.cc", "dcqcn"),
+        ("network.buffer", "32 MB"),
+    ];
+    for (beside, kind) in [("", &[][..]), (some, &[]), ("", &nics)] {
+        let set = [&[("onramp.law", law.name()), threshold], kind].concat();
+        all_flows_end(&parsed(&(incast(network) + beside), &set, law.name()));
+    }
 }
 
 /// With a choice of paths all flows of an incast end, between racks too.

@@ -11,6 +11,7 @@ use crate::flows::network::Network;
 use crate::flows::starts::Starts;
 use crate::host::clock::Clocks;
 use crate::host::config::{self, Config};
+use crate::host::edge::HostLaw;
 use crate::host::kernel::Kernels;
 use crate::host::nic::Nics;
 use crate::host::per_host::PerHost;
@@ -67,7 +68,7 @@ pub(crate) struct InitialState {
     pub fabric: fabric::InitialState,
     pub network: Arc<Network>,
     pub config: Config,
-    pub laws: Arc<[Option<onramp_law::Config>]>,
+    pub laws: Arc<[Option<HostLaw>]>,
     /// By node: the law with the rate of its line, if receivers count for the law.
     pub lines: Arc<[onramp_law::Config]>,
     /// Who probes whom.

@@ -8,8 +8,9 @@ use crate::engine::team::Team;
 use crate::flows::chains::Chains;
 use crate::flows::flow::{Flow, Outcome};
 use crate::flows::network::Network;
-use crate::host::config::{Config, Hosts, Probing};
+use crate::host::config::{Config, Hosts, Law, Probing};
 use crate::host::delays::Delays;
+use crate::host::edge::HostLaw;
 use crate::host::kernel::rounds::{Round, Rounds};
 use crate::host::kernel::signals::{Pair, Signals};
 use crate::host::nic::data_header;
@@ -126,7 +127,7 @@ impl Simulation {
         let has_law = config.laws().any(|law| law.is_some());
         let laws = PerHost::new(&config, topology.nodes(), config.laws());
         // Receivers count under any host's law, whether or not they have it themselves.
-        let counts = config.laws().flatten().find(uses_hints);
+        let counts = config.laws().flatten().map(Law::measures).find(uses_hints);
         let nodes = 0..topology.nodes() as u32;
         let rates_of: Vec<Rate> = nodes
             .map(|node| ports[network.port_of(node) as usize].rate)
@@ -586,10 +587,7 @@ fn law_of_lines(law: onramp_law::Config, rates: &[Rate]) -> Arc<[onramp_law::Con
 }
 
 /// By node: its own law for its line.
-fn laws_of_lines(
-    laws: &PerHost<Option<onramp_law::Config>>,
-    rates: &[Rate],
-) -> Arc<[Option<onramp_law::Config>]> {
-    let law_of = |(node, rate): (u32, &Rate)| laws[node].map(|law| law.line_rate(*rate));
+fn laws_of_lines(laws: &PerHost<Option<&Law>>, rates: &[Rate]) -> Arc<[Option<HostLaw>]> {
+    let law_of = |(node, rate): (u32, &Rate)| laws[node].map(|law| HostLaw::new(law, *rate));
     (0..).zip(rates).map(law_of).collect()
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Every registered part does what all of its kind do. No test names one.
 
+use onramp_cc::law::ControlLaw;
 use onramp_cc::{path, switch, Cc};
 use onramp_sim::conformance;
 
@@ -19,6 +20,11 @@ fn congestion_controls_of_nics() {
 #[test]
 fn rules_of_switches() {
     switch::entries().for_each(conformance::switch_rule);
+}
+
+#[test]
+fn control_laws() {
+    ControlLaw::all().for_each(conformance::control_law);
 }
 
 #[test]

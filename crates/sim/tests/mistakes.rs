@@ -2,6 +2,7 @@
 //! Parts of other crates that panic, or answer what cannot be: the run ends, is marked as partial, and says which part, which
 //! call and when.
 
+use onramp_cc::law::{self, CustomLaw, FlowLaw, Head, Sample};
 use onramp_cc::nic::{self, hpcc, Ack, Algorithm, CongestionControl, Limits, Preset};
 use onramp_cc::path::{self, Fork, PathChoice};
 use onramp_cc::switch::{self, Rule, Seen, SwitchRule, Verdict};
@@ -9,6 +10,7 @@ use onramp_cc::tcp::{self, Acked, Entry, TcpAlgorithm, Window, WindowControl};
 use onramp_cc::{parameters, Bounds};
 use onramp_scenario::Scenario;
 use onramp_sim::run::{run_in_parts, Parts, Watch};
+use onramp_units::{Mono, Span, Time};
 use std::sync::Once;
 
 const SCENARIO: &str = r#"title = "An incast"
@@ -103,6 +105,37 @@ impl PathChoice for Lost {
     }
 }
 
+mod lawless {
+    use super::*;
+
+    parameters! { in "onramp.": "lawless", {
+        "fault" fault: u32 = 0, Bounds::Count(0, 3), "0: it holds without end. 1: it holds until before now. 2: it panics when it is asked. 3: it panics at a delay.";
+    } }
+
+    pub static ENTRY: law::Entry = law::Entry::new("lawless", "does what it must not", || {
+        CustomLaw::starting(Params::default(), |params, _| Box::new(Lawless(*params)))
+    })
+    .parameters(PARAMETERS);
+
+    #[derive(Debug)]
+    struct Lawless(Params);
+
+    impl FlowLaw for Lawless {
+        fn on_sample(&mut self, sample: &Sample) {
+            assert!(self.0.fault < 3 || sample.owd < Span::ZERO, "it takes time");
+        }
+
+        fn hold_until(&mut self, head: &Head) -> Option<Time<Mono>> {
+            match self.0.fault {
+                0 => Some(Time::from_ticks(i64::MAX)),
+                1 => Some(head.now - Span::from_us(1)),
+                2 => panic!("nobody may go"),
+                _ => None,
+            }
+        }
+    }
+}
+
 /// What the run says of the mistake, with one thread and with two, and whether its result is partial.
 fn mistake(set: &[(&str, &str)]) -> (String, bool) {
     static REGISTERED: Once = Once::new();
@@ -111,6 +144,7 @@ fn mistake(set: &[(&str, &str)]) -> (String, bool) {
         nic::register(&STOPPED);
         switch::register(&tripping::ENTRY);
         path::register(&LOST);
+        law::register(&lawless::ENTRY);
     });
     let scenario = Scenario::parse_with(SCENARIO, "t", set).unwrap_or_else(|e| panic!("{e}"));
     let message = [1, 2].map(|threads| {
@@ -127,6 +161,7 @@ fn mistake(set: &[(&str, &str)]) -> (String, bool) {
 #[test]
 fn a_mistake_is_named_with_its_part_its_call_and_its_time() {
     let faulty = |fault| [("host.cc", "faulty"), ("cc.faulty.fault", fault)];
+    let lawless = |fault| [("onramp.law", "lawless"), ("onramp.lawless.fault", fault)];
     for (set, words, has_time) in [
         (
             &faulty("0")[..],
@@ -157,6 +192,31 @@ fn a_mistake_is_named_with_its_part_its_call_and_its_time() {
             &[("network.paths", "lost")],
             "path choice lost: choose answered 3 for Fork",
             false,
+        ),
+        (
+            &lawless("0"),
+            "control law mistakes::lawless: hold_until answered a time 922337203685",
+            true,
+        ),
+        (
+            &lawless("1"),
+            "control law mistakes::lawless: hold_until answered a time -1000 ns after now, not above min 0 s, at ",
+            true,
+        ),
+        (
+            &lawless("2"),
+            "control law mistakes::lawless: hold_until panicked: nobody may go",
+            true,
+        ),
+        (
+            &lawless("3"),
+            "control law mistakes::lawless: on_sample panicked: it takes time",
+            true,
+        ),
+        (
+            &[&lawless("0")[..], &[("host.kind", "nic"), ("host.cc", "dcqcn")]].concat(),
+            "control law mistakes::lawless: hold_until answered a time 922337203685",
+            true,
         ),
     ] {
         let (message, is_partial) = mistake(set);

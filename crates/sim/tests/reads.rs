@@ -229,9 +229,7 @@ fn a_run_that_cannot_read_is_refused() {
     as_ns3.rounding = Rounding::Ns3;
     assert!(refused(as_ns3));
     let mut with_law = config("timely_paper");
-    with_law.law = Some(onramp_law::Config::new(
-        onramp_law::Law::Final,
-        Span::from_us(50),
-    ));
+    let law = onramp_law::Config::new(onramp_law::Law::Final, Span::from_us(50));
+    with_law.law = Some(law.into());
     assert!(refused(with_law));
 }

@@ -4,6 +4,7 @@
 mod aimd;
 mod by_sender;
 mod dragonfly;
+mod partly;
 mod shuffle;
 mod slowest;
 mod tcn;
@@ -18,6 +19,7 @@ fn register() {
     onramp_cc::tcp::register(&aimd::ENTRY);
     onramp_cc::switch::register(&tcn::ENTRY);
     onramp_cc::path::register(&by_sender::ENTRY);
+    onramp_cc::law::register(&partly::ENTRY);
     onramp_scenario::register_shape(&dragonfly::KIND);
     onramp_scenario::register_traffic(&shuffle::KIND);
     onramp_results::register_measure(&slowest::KIND);
@@ -56,6 +58,7 @@ fn simulate() -> Result<(), Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onramp_cc::law::ControlLaw;
     use onramp_sim::conformance;
     use std::sync::Once;
 
@@ -76,6 +79,26 @@ mod tests {
         registered();
         conformance::switch_rule(&tcn::ENTRY);
         conformance::path_choice(&by_sender::ENTRY);
+    }
+
+    #[test]
+    fn partly_is_a_control_law() {
+        registered();
+        conformance::control_law(ControlLaw::Custom(&partly::ENTRY));
+    }
+
+    #[test]
+    fn partly_is_the_strawman_if_the_part_is_the_whole() {
+        registered();
+        let text = include_str!("../scenario.toml").replace("partly.part = 0.8\n", "");
+        let metrics = |set: &[(&str, &str)]| {
+            let scenario = Scenario::parse_with(&text, "scenario.toml", set).expect("it is right");
+            let report = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| true);
+            report.expect("it runs").into_tables().0.metrics
+        };
+        let strawman = metrics(&[("onramp.law", "strawman")]);
+        assert_eq!(metrics(&[("onramp.partly.part", "1")]), strawman);
+        assert_ne!(metrics(&[]), strawman);
     }
 
     #[test]

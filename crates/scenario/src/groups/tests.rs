@@ -60,7 +60,7 @@ fn a_group_has_the_settings_of_all_hosts_except_its_own() {
     // Queueing disciplines of Linux hold nothing.
     assert_eq!(
         (law(0), law(8), law(12)),
-        (Law::Off, Law::Final, Law::Final)
+        (Law::Off.into(), Law::Final.into(), Law::Final.into())
     );
     assert_eq!(run.settings_of(0).host.qdisc, Qdisc::Fq);
     let gso = |host| run.settings_of(host).onramp.gso;

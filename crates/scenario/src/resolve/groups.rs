@@ -86,6 +86,7 @@ impl<'a> Resolver<'a> {
         let host = own.host();
         let tuning = own.tuning_of(host);
         let onramp = own.onramp(network, host);
+        let law_tuning = own.law_tuning_of(onramp);
         let link_rate = match own.of_group(LINK_RATE) {
             Some(_) => own.value::<Rate>(LINK_RATE).map(Some),
             None => Some(None),
@@ -111,6 +112,7 @@ impl<'a> Resolver<'a> {
             host: host?,
             tuning: tuning?,
             onramp: onramp?,
+            law_tuning: law_tuning?,
             link_rate: link_rate?,
             own,
             inherited,
@@ -123,10 +125,10 @@ impl<'a> Resolver<'a> {
         keys::all().find(|key| key.path == LINK_RATE)
     }
 
-    /// Whether it is a parameter of a congestion control that [cc] gives.
+    /// Whether it is a parameter of a congestion control or a control law that [cc] or [onramp] gives.
     fn is_inherited(&self, number: usize, setting: &Setting) -> bool {
         let given = format!("hosts.{number}.{}", setting.key.path);
-        !setting.key.of_cc.is_empty() && !self.given(&given)
+        setting.key.is_parameter() && !self.given(&given)
     }
 
     /// Reports a congestion control of NICs whose source marks in another form than that of the other hosts,

@@ -47,15 +47,30 @@ impl Resolver<'_> {
     pub(super) fn tuning_of(&mut self, host: Option<Host>) -> Option<Tuning> {
         let Host { cc, .. } = host?;
         for key in keys::all().filter(|key| !key.of_cc.is_empty()) {
-            let is_here = match self.group {
-                Some(_) => self.of_group(key.path).is_some(),
-                None => self.given(key.path),
-            };
-            if is_here && !key.of_cc.contains(&cc.name()) {
-                self.needs(key.path, "host.cc", key.of_cc);
+            if self.is_here(key.path) && !key.of_cc.contains(&cc.name()) {
+                self.needs(key.path, Host::cc, key.of_cc);
             }
         }
         Some(self.tuning(cc))
+    }
+
+    /// Whether the scenario gives a key to these hosts, and not only to all.
+    fn is_here(&self, path: &str) -> bool {
+        match self.group {
+            Some(_) => self.of_group(path).is_some(),
+            None => self.given(path),
+        }
+    }
+
+    /// Parameters of these hosts' control law. Reports those that no run has.
+    pub(super) fn law_tuning_of(&mut self, onramp: Option<OnRamp>) -> Option<Tuning> {
+        let OnRamp { law, .. } = onramp?;
+        for key in keys::all().filter(|key| key.of_law.is_some()) {
+            if self.is_here(key.path) && key.of_law != Some(law.name()) {
+                self.needs(key.path, OnRamp::law, key.of_law.as_slice());
+            }
+        }
+        Some(self.given_of(law.parameters()))
     }
 
     /// Parameters of `cc`.
@@ -107,8 +122,8 @@ impl Resolver<'_> {
     ) -> Option<OnRamp> {
         let read: Option<OnRamp> = self.section();
         let off = Law::Off.name();
-        let law = match self.text(OnRamp::threshold).as_deref() == Some(off) {
-            true => Law::Off,
+        let law: ControlLaw = match self.text(OnRamp::threshold).as_deref() == Some(off) {
+            true => Law::Off.into(),
             false => self.value(OnRamp::law)?,
         };
         if law == Law::Off {
@@ -124,12 +139,23 @@ impl Resolver<'_> {
             );
         }
         let guarded = read.as_ref().is_some_and(|read| read.guard.0.is_some());
+        if guarded && !law.in_kernel() {
+            self.refuse_guard(law);
+        }
         if let (false, Some(threshold), Some(network)) =
             (guarded, self.value(OnRamp::threshold), network)
         {
             self.check_threshold(threshold, network);
         }
         read
+    }
+
+    /// The guard raises T of the laws of law/ only.
+    fn refuse_guard(&mut self, law: ControlLaw) {
+        let (key, value) = (OnRamp::law.to_owned(), law.to_string());
+        let needs = format!("{} off", OnRamp::guard);
+        let paths = [OnRamp::guard, OnRamp::law];
+        self.report(&paths, Problem::Needs { key, value, needs });
     }
 
     /// A threshold below the delay of an idle path would hold every packet, without a guard.

@@ -253,6 +253,7 @@ impl<'a> Resolver<'a> {
         let tuning = self.tuning_of(host);
         let clock = self.section::<Clock>();
         let onramp = self.onramp(network.as_ref(), host);
+        let law_tuning = self.law_tuning_of(onramp);
         let traffic = self.traffic();
         let groups = self.groups(&mut network, host);
         let experiment = experiment?;
@@ -268,6 +269,7 @@ impl<'a> Resolver<'a> {
             tuning: tuning?,
             clock: clock?,
             onramp: onramp?,
+            law_tuning: law_tuning?,
             groups: groups?,
             traffic: traffic?,
             settings: Vec::new(),

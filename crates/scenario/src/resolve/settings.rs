@@ -15,7 +15,7 @@ impl Resolver<'_> {
                 let differs = !of_host
                     .iter()
                     .any(|other| other.key.path == own.key.path && other.text == own.text);
-                self.given(&path) || differs && own.key.of_cc.is_empty()
+                self.given(&path) || differs && !own.key.is_parameter()
             });
         }
         let mut settings = self.settings_of(Experiment::KEYS.iter());
@@ -55,8 +55,8 @@ impl Resolver<'_> {
         let of_host = Host::KEYS.iter().chain(Transport::KEYS);
         let of_cc = keys::all().filter(|key| !key.of_cc.is_empty());
         let mut settings = self.settings_of(of_host.chain(of_cc).filter(has));
-        match onramp.law {
-            Law::Off => {
+        match onramp.law == Law::Off {
+            true => {
                 let says = |key: &&Key| [OnRamp::law, OnRamp::threshold].contains(&key.path);
                 let off = |key| Setting {
                     key,
@@ -65,7 +65,11 @@ impl Resolver<'_> {
                 };
                 settings.extend(OnRamp::KEYS.iter().filter(says).map(off));
             }
-            _ => settings.extend(self.settings_of(OnRamp::KEYS.iter().filter(has))),
+            false => {
+                let law = onramp.law.name();
+                let of_law = keys::all().filter(|key| key.of_law == Some(law));
+                settings.extend(self.settings_of(OnRamp::KEYS.iter().filter(has).chain(of_law)));
+            }
         }
         settings
     }

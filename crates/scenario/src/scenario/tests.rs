@@ -73,7 +73,7 @@ fn what_is_left_out_has_its_default() {
     );
     assert_eq!(
         (run.onramp.law, run.onramp.t()),
-        (Law::Final, Span::from_us(50))
+        (Law::Final.into(), Span::from_us(50))
     );
     assert_eq!(
         (run.onramp.gain.get(), run.onramp.max_pause),

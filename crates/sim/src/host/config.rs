@@ -6,6 +6,7 @@ use crate::flows::chains::Chains;
 use crate::host::clock::ClockErrors;
 use crate::host::rtts::RttErrors;
 use crate::net::config::Switch;
+use onramp_cc::law::{CustomLaw, FlowFacts};
 use onramp_cc::nic::{Algorithm, Feedback, Preset};
 use onramp_cc::tcp::TcpAlgorithm;
 use onramp_scenario::Transport;
@@ -30,7 +31,7 @@ pub struct Config {
     /// The hosts without a group.
     pub hosts: Hosts,
     /// Their law of On-Ramp, if any.
-    pub law: Option<onramp_law::Config>,
+    pub law: Option<Law>,
     /// Errors of the hosts' clocks, which the law uses.
     pub clocks: ClockErrors,
     /// A new flow uses the last delay to its receiver, unless that is older than this.
@@ -74,7 +75,7 @@ pub struct Group {
     /// Their settings; the kind is that of all other hosts.
     pub hosts: Hosts,
     /// Their law of On-Ramp, if any.
-    pub law: Option<onramp_law::Config>,
+    pub law: Option<Law>,
     /// As `Config::reuse`.
     pub reuse: Option<Span>,
 }
@@ -106,8 +107,8 @@ impl Config {
     }
 
     /// The law of the hosts without a group, then each group's.
-    pub(crate) fn laws(&self) -> impl Iterator<Item = Option<onramp_law::Config>> + '_ {
-        std::iter::once(self.law).chain(self.groups.iter().map(|group| group.law))
+    pub(crate) fn laws(&self) -> impl Iterator<Item = Option<&Law>> + '_ {
+        std::iter::once(self.law.as_ref()).chain(self.groups.iter().map(|group| group.law.as_ref()))
     }
 
     /// Additional content of all packets: what the most demanding hosts need.
@@ -116,6 +117,56 @@ impl Config {
         let all = [Feedback::Int, Feedback::TimeStamp];
         let most = all.into_iter().find(|feedback| needed(*feedback));
         most.unwrap_or(Feedback::Marks)
+    }
+}
+
+/// A law of On-Ramp. The rate of each host's line is added later.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Law {
+    /// Of `law/`.
+    BuiltIn(onramp_law::Config),
+    /// Of another crate.
+    Other(OtherLaw),
+}
+
+/// A law of another crate, and what it knows of each flow beside the line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherLaw {
+    /// With its parameters.
+    pub law: CustomLaw,
+    /// T.
+    pub threshold: Span,
+    /// No head is held longer.
+    pub max_pause: Span,
+    /// Payload of a full packet.
+    pub payload: Bytes,
+}
+
+impl From<onramp_law::Config> for Law {
+    fn from(config: onramp_law::Config) -> Law {
+        Law::BuiltIn(config)
+    }
+}
+
+impl Law {
+    /// The built-in law that measures: itself, or law `off` for one of another crate.
+    pub(crate) fn measures(&self) -> onramp_law::Config {
+        match self {
+            Law::BuiltIn(config) => *config,
+            Law::Other(other) => onramp_law::Config::new(onramp_law::Law::Off, other.threshold),
+        }
+    }
+}
+
+impl OtherLaw {
+    /// What it knows of a flow on a line of this rate.
+    pub(crate) fn facts(&self, line_rate: Rate) -> FlowFacts {
+        FlowFacts {
+            line_rate,
+            payload: self.payload,
+            threshold: self.threshold,
+            max_pause: self.max_pause,
+        }
     }
 }
 

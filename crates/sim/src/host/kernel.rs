@@ -37,6 +37,7 @@ use crate::flows::outcomes::{Outcomes, Sent};
 use crate::flows::streams::Part;
 use crate::flows::table::FlowTable;
 use crate::host::config::{Config, Hosts, Kernel, MSS};
+use crate::host::edge::{law_of, Held};
 use crate::host::per_host::PerHost;
 use crate::host::site::Site;
 use crate::net::packet::{Packet, Path};
@@ -112,7 +113,7 @@ pub(crate) struct Outgoing {
     /// Earliest time of the next segment by the pacing rate, and whether an event waits for it.
     paced_until: Time<Sim>,
     resume_at: Option<Time<Sim>>,
-    law: onramp_law::Flow,
+    law: Held,
     /// The law's records of transmissions, if the host has the law.
     records: Option<Records>,
     pub held_since: Option<Time<Sim>>,
@@ -236,7 +237,7 @@ impl Outgoing {
         let halvings = self
             .sender
             .min_rtt()
-            .map_or(0, |rtt| rtt.as_ns() / 1000 >> TSO_RTT_LOG);
+            .map_or(0, |rtt| (rtt.as_ns() / 1000) >> TSO_RTT_LOG);
         if halvings == 0 {
             return most;
         }
@@ -405,7 +406,7 @@ impl Kernels {
             codel: Codel::NEW,
             paced_until: site.net.now,
             resume_at: None,
-            law: onramp_law::Flow::default(),
+            law: Held::new(law_of(&site.laws, src)),
             records: None,
             held_since: None,
             held: Span::ZERO,

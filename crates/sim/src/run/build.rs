@@ -6,7 +6,7 @@ use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
 use crate::flows::flow::Flow;
 use crate::host::clock::ClockErrors;
-use crate::host::config::{Config, Group, Hosts, Kernel, Nic, Probing};
+use crate::host::config::{self, Config, Group, Hosts, Kernel, Nic, OtherLaw, Probing};
 use crate::host::rtts::RttErrors;
 use crate::net::config::{Buffer, Switch};
 use crate::net::partition::Partition;
@@ -18,8 +18,8 @@ use onramp_cc::path::Paths;
 use onramp_cc::switch::{Ecn, Rule};
 use onramp_cc::{nic::Preset, tcp::Entry, Cc, Mistake, Mistakes};
 use onramp_scenario::{
-    self as scenario, Arrival, Connections, Graph, HostKind, HostSettings, Law, ProbeStamps, Qdisc,
-    Run, Sharing,
+    self as scenario, Arrival, Connections, ControlLaw, Graph, HostKind, HostSettings, Law,
+    ProbeStamps, Qdisc, Run, Sharing,
 };
 use onramp_sync::probe::Stamps;
 use onramp_sync::synthetic::Spread;
@@ -99,7 +99,11 @@ impl Setup {
         let switch = &self.config.switch;
         let of_rule = switch.rule.as_ref().and_then(Rule::mistakes);
         let of_switch = of_rule.into_iter().chain([switch.paths.mistakes()]);
-        of_hosts.chain(of_switch).cloned().collect()
+        let of_laws = self.config.laws().filter_map(|law| match law? {
+            config::Law::BuiltIn(_) => None,
+            config::Law::Other(other) => Some(other.law.mistakes()),
+        });
+        of_hosts.chain(of_laws).chain(of_switch).cloned().collect()
     }
 
     pub fn simulation(self) -> Result<Simulation, BuildError> {
@@ -116,7 +120,7 @@ impl Setup {
 /// The configuration of the simulation of `run`.
 pub fn config(run: &Run) -> Config {
     let hosts = hosts(run, run.others(), run.network.link.rate);
-    let law = |of: &scenario::OnRamp| law(of, u64::from(hosts.payload()));
+    let law = |of: HostSettings<'_>| law(of, Bytes::new(hosts.payload().into()));
     let group = |group: &scenario::Group| Group {
         members: group.hosts.iter().collect(),
         hosts: self::hosts(
@@ -124,12 +128,12 @@ pub fn config(run: &Run) -> Config {
             group.settings(),
             group.link_rate.unwrap_or(run.network.link.rate),
         ),
-        law: law(&group.onramp),
+        law: law(group.settings()),
         reuse: group.onramp.reuse.0,
     };
     Config {
         rounding: Rounding::Exact,
-        law: law(&run.onramp),
+        law: law(run.others()),
         groups: run.groups.iter().map(group).collect(),
         loss: run.network.ports.loss.get(),
         hosts: hosts.clone(),
@@ -197,6 +201,7 @@ fn kernel(of: HostSettings<'_>, entry: &Entry) -> Kernel {
         host,
         tuning,
         onramp,
+        ..
     } = of;
     let has_law = onramp.law != Law::Off;
     Kernel {
@@ -268,16 +273,25 @@ fn given(ecn: &scenario::Ecn) -> Rule {
 }
 
 /// The gate does not count a full packet in flight. The rate of each host's line is added later.
-pub(super) fn law(onramp: &scenario::OnRamp, payload: u64) -> Option<onramp_law::Config> {
-    if onramp.law == Law::Off {
-        return None;
+pub(super) fn law(of: HostSettings<'_>, payload: Bytes) -> Option<config::Law> {
+    let onramp = of.onramp;
+    match onramp.law {
+        ControlLaw::BuiltIn(Law::Off) => None,
+        ControlLaw::BuiltIn(law) => {
+            let config = onramp_law::Config::new(law, onramp.t())
+                .max_pause(onramp.max_pause)
+                .gain_q16(onramp.gain.q16())
+                .guard(onramp.guard.0.unwrap_or(Span::ZERO))
+                .gate_allowance(payload);
+            Some(config.into())
+        }
+        ControlLaw::Custom(entry) => Some(config::Law::Other(OtherLaw {
+            law: (entry.law)().tuned(of.law_tuning),
+            threshold: onramp.t(),
+            max_pause: onramp.max_pause,
+            payload,
+        })),
     }
-    let config = onramp_law::Config::new(onramp.law, onramp.t())
-        .max_pause(onramp.max_pause)
-        .gain_q16(onramp.gain.q16())
-        .guard(onramp.guard.0.unwrap_or(Span::ZERO))
-        .gate_allowance(Bytes::new(payload));
-    Some(config)
 }
 
 pub(super) fn topology(network: &scenario::Network) -> Result<Topology, TopologyError> {

@@ -5,7 +5,7 @@ use super::*;
 use crate::domain::Hosts;
 use onramp_results::{FlowRow, RunResult, Tables};
 use onramp_scenario::Scenario;
-use onramp_units::Span;
+use onramp_units::{Bytes, Span};
 
 const INCAST: &str = r#"title = "t"
 duration = "2 ms"
@@ -42,9 +42,9 @@ fn simulate(set: &[(&str, &str)]) -> (RunResult, Tables) {
 fn a_scenario_that_says_nothing_has_the_laws_defaults() {
     let set = [("onramp.law", "final")];
     let scenario = Scenario::parse_with(INCAST, "t", &set).unwrap_or_else(|e| panic!("{e}"));
-    let onramp = &scenario.runs()[0].onramp;
-    let default = onramp_law::Config::new(onramp_law::Law::Final, onramp.t());
-    assert_eq!(build::law(onramp, 1448), Some(default));
+    let others = scenario.runs()[0].others();
+    let default = onramp_law::Config::new(onramp_law::Law::Final, others.onramp.t());
+    assert_eq!(build::law(others, Bytes::new(1448)), Some(default.into()));
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn bad_networks_and_lists_are_refused_with_file_line_and_value() {
         )
     };
     assert_eq!(replay("self.csv"), "t:7: traffic.0.path is self.csv: line 2: destination is \"0\", expected a host other than the source");
-    assert_eq!(replay("negative.csv"), "t:7: traffic.0.path is negative.csv: line 2: size_bytes is \"-1\", expected a number of bytes from 1");
+    assert_eq!(replay("negative.csv"), "t:7: traffic.0.path is negative.csv: line 2: size_bytes is \"-1\", expected a number of bytes from 1 to 10^15");
     assert_eq!(replay("backwards.csv"), "t:7: traffic.0.path is backwards.csv: line 3: start is 4 ns, before the previous flow at 5 ns: sort the flows by start");
     assert_eq!(
         replay("far.csv"),

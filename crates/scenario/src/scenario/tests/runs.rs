@@ -99,7 +99,7 @@ fn a_setting_replaces_file_case_and_sweep() {
     for run in scenario.runs() {
         assert_eq!(
             (run.seed, run.onramp.law, run.network.ports.buffer.get()),
-            (9, Law::Off, 1_000_000)
+            (9, Law::Off.into(), 1_000_000)
         );
         assert!(!run.params.contains_key("seed"));
     }

@@ -7,7 +7,7 @@
 use super::Kernels;
 use crate::host::clock::{mono, sim};
 use crate::host::config::MSS;
-use crate::host::edge::{held_until, law_of, or_ack, reuse};
+use crate::host::edge::{law_of, or_ack};
 use crate::host::site::Site;
 use crate::net::carried::Stamp;
 use crate::net::packet::Packet;
@@ -21,7 +21,7 @@ impl Kernels {
         let known = site.delay_to_reuse(src, dst);
         if let (Some(law), Some(owd)) = (law_of(&site.laws, src), known) {
             let connection = &mut self.outgoing[place];
-            reuse(law, &mut connection.law, owd, mono(site.net.now));
+            connection.law.reuse(law, owd, site.net.now);
         }
     }
 
@@ -32,8 +32,9 @@ impl Kernels {
         };
         let entry = &mut self.hosts[host as usize].entries[place];
         let connection = &mut self.outgoing[entry.connection];
-        let (flow, since) = (&mut connection.law, &mut connection.held_since);
-        let until = held_until(law, flow, since, site.net.now);
+        let until = connection
+            .law
+            .until(law, &mut connection.held_since, site.net.now);
         entry.held_until = until.unwrap_or(entry.held_until);
         until.is_none()
     }
@@ -44,7 +45,7 @@ impl Kernels {
         match law_of(&site.laws, host).filter(|_| self.own[host].stamps_at_wire) {
             Some(law) => {
                 let ring = &mut self.hosts[host as usize].ring;
-                ring.leaves(law, now, (&site.net, port), bytes)
+                ring.leaves(&law.config, now, (&site.net, port), bytes)
             }
             None => now,
         }
@@ -68,11 +69,12 @@ impl Kernels {
         }
         let seq = segment.first.wrapping_mul(u32::from(MSS));
         let (bytes, now) = (connection.span(segment), mono(site.net.now));
-        let flow = &mut connection.law;
+        let flow = &mut connection.law.flow;
         let every = site.config.or_ack_every;
         let records = || Records::sampling(every);
         let records = connection.records.get_or_insert_with(records);
-        records.handed_down(law, flow, (now, leaves), seq, bytes);
+        records.handed_down(&law.config, flow, (now, leaves), seq, bytes);
+        connection.law.departed(site.net.now, bytes);
         let sampled = sampled_byte(seq, bytes, every);
         if let (Some(signals), Some(byte)) = (&mut self.signals, sampled) {
             let rtt = connection.sender.last_rtt();
@@ -128,20 +130,22 @@ impl Kernels {
         if let Some((law, place)) = law_of(&site.laws, host).zip(place) {
             let connection = &mut self.outgoing[place];
             let (byte, now, received) = (packet.seq as u32, mono(site.net.now), mono(packet.sent));
-            let flow = &mut connection.law;
+            let flow = &mut connection.law.flow;
             let plan = &site.network.flows[packet.flow as usize];
             let hosts = (plan.src, plan.dst);
             site.set_path(hosts, flow, site.net.carried.stamps.of(id).hint);
             let mut used = false;
             if let Some(records) = &mut connection.records {
-                used = records.orack(law, flow, byte, now, received) == Verdict::Used;
+                let verdict = records.orack(&law.config, flow, byte, now, received);
+                used = verdict == Verdict::Used;
+                connection.law.sampled(site.net.now, verdict);
             }
             let entries = &mut self.hosts[host as usize].entries;
             entries
                 .iter_mut()
                 .filter(|entry| entry.connection == place)
                 .for_each(|entry| entry.held_until = Time::ZERO);
-            let owd = self.outgoing[place].law.owd();
+            let owd = self.outgoing[place].law.flow.owd();
             self.outgoing[place].sender.or_acked(owd);
             site.keep_delay(packet.flow, owd);
             site.note_least(hosts, owd.filter(|_| used));

@@ -3,7 +3,7 @@
 
 use super::{Nics, Scheduled};
 use crate::host::clock::mono;
-use crate::host::edge::{held_until, law_of, or_ack};
+use crate::host::edge::{law_of, or_ack};
 use crate::host::site::Site;
 use crate::net::carried::Stamp;
 use crate::net::packet::{Packet, Path, NONE};
@@ -18,7 +18,7 @@ impl Nics {
         };
         let entry = &mut self.nics[host as usize].flows[place];
         let sender = &mut self.senders[entry.sender];
-        let until = held_until(law, &mut sender.law, &mut sender.held_since, site.net.now);
+        let until = sender.law.until(law, &mut sender.held_since, site.net.now);
         entry.held_until = until.unwrap_or(entry.held_until);
         until.is_none()
     }
@@ -35,10 +35,12 @@ impl Nics {
         }
         // Sequence numbers of the law are modulo 2^32.
         let (seq, len) = (packet.seq as u32, u32::from(packet.payload));
+        let now = site.net.now;
         let stamp = Stamp {
-            record: sender.law.sent(law, mono(site.net.now), seq, len),
+            record: sender.law.flow.sent(&law.config, mono(now), seq, len),
             ..Stamp::default()
         };
+        sender.law.departed(now, len);
         site.net.carried.stamps.set(id, stamp);
     }
 
@@ -101,21 +103,22 @@ impl Nics {
         let seq = record.first_byte();
         let place = self.senders.place(connection);
         let sender = place.map(|place| &mut self.senders[place]);
-        // The verdict only states whether the law used the sample.
         let owd = match sender.filter(|sender| !sender.is_over()) {
             Some(sender) => {
-                site.set_path((src, dst), &mut sender.law, stamp.hint);
-                sender.law.orack(law, record, seq, now, received);
+                let flow = &mut sender.law.flow;
+                site.set_path((src, dst), flow, stamp.hint);
+                let verdict = flow.orack(&law.config, record, seq, now, received);
+                sender.law.sampled(site.net.now, verdict);
                 if sender.entry != NONE {
                     let entries = &mut self.nics[src as usize].flows;
                     entries[sender.entry as usize].held_until = Time::ZERO;
                 }
-                sender.law.owd()
+                sender.law.flow.owd()
             }
             // The next flow may use this delay, if delays are reused.
             None => {
                 let mut over = onramp_law::Flow::default();
-                over.orack(law, record, seq, now, received);
+                over.orack(&law.config, record, seq, now, received);
                 over.owd()
             }
         };

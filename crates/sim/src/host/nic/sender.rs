@@ -10,8 +10,7 @@ use crate::engine::rounding::Rounding;
 use crate::flows::network::Network;
 use crate::flows::outcomes::Sent;
 use crate::flows::streams::Part;
-use crate::host::clock::mono;
-use crate::host::edge::{law_of, reuse};
+use crate::host::edge::{law_of, Held};
 use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path, NONE};
 use crate::net::what::What;
@@ -50,7 +49,7 @@ pub(crate) struct Sender {
     /// The way of its packets.
     there: Path,
     /// The control law's state, and the time since which it holds the head.
-    pub law: onramp_law::Flow,
+    pub law: Held,
     pub held_since: Option<Time<Sim>>,
     /// Time of the retransmission timeout, and whether its event is scheduled.
     timeout_at: Time<Sim>,
@@ -221,7 +220,7 @@ impl Nics {
         let flow = &site.network.flows[plan as usize];
         let known = site.delay_to_reuse(flow.src, flow.dst);
         if let (Some(law), Some(owd)) = (law_of(&site.laws, flow.src), known) {
-            reuse(law, &mut self.senders[at].law, owd, mono(site.net.now));
+            self.senders[at].law.reuse(law, owd, site.net.now);
         }
     }
 
@@ -259,7 +258,7 @@ impl Nics {
                 Op::Write => site.network.there(plan, ordinal),
                 Op::Read => site.network.back(plan, ordinal),
             },
-            law: onramp_law::Flow::default(),
+            law: Held::new(law_of(&site.laws, host)),
             held_since: None,
             timeout_at: Time::ZERO,
             timed: false,

@@ -10,6 +10,7 @@ use crate::flows::network::Network;
 use crate::flows::starts::Starts;
 use crate::host::clock::Clocks;
 use crate::host::config::Config;
+use crate::host::edge::HostLaw;
 use crate::host::per_host::PerHost;
 use crate::host::rtts::{RttSample, Rtts};
 use crate::net::fabric::Fabric;
@@ -27,7 +28,7 @@ pub(crate) struct Site {
     /// The probes of hosts that synchronise their clocks.
     pub prober: Option<Prober>,
     /// By node: the control law for its line; `None`: it has no law. Empty: no node has one.
-    pub laws: Arc<[Option<onramp_law::Config>]>,
+    pub laws: Arc<[Option<HostLaw>]>,
     /// A new flow uses the last delay to its receiver, unless that is older than this.
     pub reuse: PerHost<Option<Span>>,
     /// By local sender and receiver: the last delay, and the time of its measurement; if delays are reused.
