@@ -390,7 +390,8 @@ impl Kernels {
         };
         let handshake = site.network.base_rtt();
         let transport = kernel.transport.clone();
-        let sender = Sender::new(&kernel.algorithm, transport, device, handshake);
+        let sender = Sender::new(&kernel.algorithm, transport, device, handshake)
+            .with_pacing_timer(kernel.edge_paced && !kernel.paced);
         let connection = Outgoing {
             plan,
             ordinal,

@@ -107,6 +107,8 @@ impl Usage {
 pub struct Sender {
     transport: Arc<Transport>,
     device: Device,
+    /// TCP waits for its pace itself, with a timer, as no qdisc does.
+    has_pacing_timer: bool,
     total: u32,
     unacked: u32,
     next: u32,
@@ -146,6 +148,7 @@ impl Sender {
         Sender {
             transport,
             device,
+            has_pacing_timer: false,
             total: 0,
             unacked: 0,
             next: 0,
@@ -164,6 +167,14 @@ impl Sender {
             last_sent: Time::ZERO,
             retransmissions: 0,
             timeouts: 0,
+        }
+    }
+
+    /// TCP waits for its pace itself.
+    pub fn with_pacing_timer(self, has_pacing_timer: bool) -> Sender {
+        Sender {
+            has_pacing_timer,
+            ..self
         }
     }
 
@@ -296,10 +307,11 @@ impl Sender {
         Some(segment)
     }
 
-    /// Something new has been sent (tcp_cwnd_validate).
+    /// Something new has been sent (tcp_cwnd_validate). With a pacing timer the window is only known to be full where the pace
+    /// lets TCP send: then windows of paced flows stay as small as on a real kernel (docs/simulator.md).
     fn note_usage(&mut self) {
         let outstanding = self.outstanding.len() as u32;
-        let is_limited = self.in_flight() >= self.window.packets;
+        let is_limited = !self.has_pacing_timer && self.in_flight() >= self.window.packets;
         let usage = &mut self.usage;
         let is_more = !usage.is_limited && outstanding > usage.most;
         if self.unacked >= usage.window_end || is_limited || is_more {
@@ -317,6 +329,9 @@ impl Sender {
             return Some(self.probe(now));
         }
         let room = self.window.packets.saturating_sub(self.in_flight());
+        if room == 0 || self.has_pacing_timer {
+            self.usage.is_limited = room == 0;
+        }
         if room == 0 {
             return None;
         }
