@@ -40,9 +40,10 @@ fn advice(name: &str, trace: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// 24 first windows of ten packets take 350 kB: of more senders, many would lose packets before On-Ramp knows a delay.
 #[test]
 fn incasts_that_overflow_a_port_recommend_on_ramp() {
-    let text = advice("incasts", &trace(32, 64_000));
+    let text = advice("incasts", &trace(24, 64_000));
     assert!(text.starts_with("On-Ramp is recommended: "), "{text}");
 }
 
