@@ -68,12 +68,47 @@ fn bad_toml_networks_are_refused_with_line_and_value() {
     assert!(error("count = 2", "number = 2").starts_with("line 3: unknown field `number`"));
 }
 
+/// As forks of ns-3 write them.
+#[test]
+fn a_file_may_leave_out_units_which_are_bit_per_second_and_seconds() {
+    let graph = |rate, delay| {
+        let text = format!("3 1 2\n2\n0 2 {rate} {delay} 0\n1 2 25Gbps 1us 0\n");
+        Graph::parse(&text).unwrap()
+    };
+    let with_units = graph("25Gbps", "1us");
+    assert_eq!(graph("25000000000.0", "0.000001"), with_units);
+    assert_eq!(graph("2.5e10", "1e-6"), with_units);
+    for (rate, delay) in [
+        ("inf", "1us"),
+        ("-1", "1us"),
+        ("NaN", "1us"),
+        ("1Gbps", "NaN"),
+        ("1Gbps", "-1"),
+    ] {
+        let text = format!("3 1 2\n2\n0 2 {rate} {delay} 0\n1 2 25Gbps 1us 0\n");
+        assert!(Graph::parse(&text).is_err(), "{rate} {delay}");
+    }
+}
+
 #[test]
 fn bad_files_are_refused_with_line_and_value() {
     let error = |text| Graph::parse(text).unwrap_err().to_string();
     assert_eq!(
         error("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 0Gbps 1us 0\n"),
         "line 4: rate is \"0Gbps\", expected a rate above zero, such as 100Gbps"
+    );
+    assert_eq!(
+        error("6 2 1 2 6 A100\n2 3 4\n"),
+        "line 1: number of fields is \"6\", expected 3 (nodes, switches, links); SimAI's topologies begin like this, and are \
+         not supported"
+    );
+    assert_eq!(
+        error("3 1 2\n2\n0 2 1Gbps 1us\n1 2 1Gbps 1us 0\n"),
+        "line 3: number of fields is \"4\", expected 5 (node, node, rate, delay, error rate)"
+    );
+    assert_eq!(
+        error("4 2 1\n2\n0 2 1Gbps 1us 0\n"),
+        "line 3: number of switches is \"5\", expected 1, which the first line gives"
     );
     assert_eq!(
         error("3 1 2\n7\n"),
