@@ -108,7 +108,8 @@ impl Graph {
     }
 
     /// Reads the HPCC simulator's format: `nodes switches links`, the switches' numbers, then a
-    /// line `a b rate delay error` for each link, with rates like 100Gbps and delays like 1000ns.
+    /// line `a b rate delay error` for each link, with rates like 100Gbps and delays like 1000ns. Without a unit they are in
+    /// bit/s and seconds, as ns-3 reads them.
     /// Lossy links are refused, because links are modelled without loss.
     ///
     /// # Errors
