@@ -53,7 +53,7 @@ int lawtest_step(s64 *op)
 		result = onr_may_go(cfg, &ctl->law, now_ns);
 		break;
 	case PATH:
-		onr_level_set_path(&ctl->law, op[LEAST_NS], op[AHEAD_NS], op[HINT]);
+		onr_path_set(&ctl->law, op[LEAST_NS], op[AHEAD_NS], op[HINT]);
 		break;
 	}
 	bpf_spin_unlock(&ctl->lock);

@@ -167,7 +167,7 @@ static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_
 		ctl->law.threshold_ns = threshold_ns;
 		ctl->law.sooner_q16 = sooner_q16;
 		guard_ns = ctl->law.guard_threshold_ns;
-		onr_level_set_path(&ctl->law, least_ns, fleet_ahead_ns, s->hint);
+		onr_path_set(&ctl->law, least_ns, fleet_ahead_ns, s->hint);
 		was_free = ctl->law.free;
 		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
 					    rx_mono_ns);

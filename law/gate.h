@@ -56,7 +56,8 @@ ONR_FN void onr_gate_watch(const struct onr_cfg *cfg, struct onr_flow *flow,
 {
 	u64 slowest = (u64)cfg->line_ns_per_byte_q16 * ONR_GATE_SLOWEST;
 	s64 ours_ns = (s64)onr_mul_q16(cfg->gate_allowance_bytes, slowest);
-	s64 above_ns = onr_sub(owd_ns, onr_threshold(cfg, flow));
+	s64 held_ns = onr_threshold_held(cfg, flow, onr_threshold(cfg, flow));
+	s64 above_ns = onr_sub(owd_ns, held_ns);
 
 	if (onr_gate_lasts(cfg, flow, flow->far_since_mono_ns))
 		ours_ns = 0;
@@ -70,15 +71,10 @@ ONR_FN void onr_gate_watch(const struct onr_cfg *cfg, struct onr_flow *flow,
 		flow->far_since_mono_ns = flow->acked_mono_ns;
 }
 
-/* An OR-ACK arrived for the byte at offset of rec. The byte left at left_ns and
- * reached the receiver at rx_ns. S_G counts up to that byte, because the rest of a
- * GSO segment had not arrived yet. */
-ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
-				       struct onr_flow *flow,
-				       const struct onr_record *rec, u32 offset,
+/* Byte S_G = acked left at left_ns and reached the receiver at rx_ns. */
+ONR_FN enum onr_verdict onr_gate_acked(const struct onr_cfg *cfg, struct onr_flow *flow, u64 acked,
 				       s64 now_ns, s64 left_ns, s64 rx_ns)
 {
-	u64 acked = rec->mark + offset + 1; /* S_G */
 	u64 dn = acked - flow->acked_bytes;
 	u64 dt_ns = onr_rate_clamp(onr_sub(rx_ns, flow->acked_rx_mono_ns));
 
@@ -108,6 +104,16 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 	flow->drain_from_mono_ns = rx_ns;
 	onr_gate_watch(cfg, flow, onr_sub(rx_ns, left_ns));
 	return ONR_USED;
+}
+
+/* An OR-ACK arrived for the byte at offset of rec. S_G counts up to that byte, because
+ * the rest of a GSO segment had not arrived yet. */
+ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
+				       struct onr_flow *flow,
+				       const struct onr_record *rec, u32 offset,
+				       s64 now_ns, s64 left_ns, s64 rx_ns)
+{
+	return onr_gate_acked(cfg, flow, rec->mark + offset + 1, now_ns, left_ns, rx_ns);
 }
 
 /* Nothing drains once all sent bytes have arrived. Time that passes then gives no
@@ -148,7 +154,7 @@ ONR_FN u64 onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
-	s64 threshold_ns = onr_threshold(cfg, flow);
+	s64 threshold_ns = onr_threshold_held(cfg, flow, onr_threshold(cfg, flow));
 	u64 spare = cfg->gate_allowance_bytes;
 	s64 drain_ns, opens_ns;
 

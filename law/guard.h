@@ -3,7 +3,8 @@
  * flow that was held often in a window of time, if its delay was never down at T, or if
  * pausing it emptied the queue and idled the port. A lower delay lowers T again, and
  * after a while the flow tries its own T. The same under every law; it decides when an
- * OR-ACK ends a window. Reasons, limits and costs: docs/law.md. */
+ * OR-ACK ends a window. A flow that is alone at its receiver has a higher T at once:
+ * threshold.h. Reasons, limits and costs: docs/law.md. */
 #ifndef ONR_GUARD_H
 #define ONR_GUARD_H
 
@@ -16,14 +17,6 @@
 ONR_FN s64 onr_guard_more(s64 v, u32 shift)
 {
 	return onr_add(v, v >> shift);
-}
-
-/* Four times the path's own delay: a flow that is paused above that keeps the port busy. */
-ONR_FN s64 onr_guard_room(s64 owd_ns)
-{
-	s64 twice_ns = onr_add(owd_ns, owd_ns);
-
-	return onr_add(twice_ns, twice_ns);
 }
 
 /* A head leaves. */
@@ -40,15 +33,15 @@ ONR_FN void onr_guard_sent(const struct onr_cfg *cfg, struct onr_flow *flow, s64
 ONR_FN s64 onr_guard_judge(const struct onr_cfg *cfg, const struct onr_flow *flow,
 			   s64 now_ns, s64 elapsed_ns)
 {
-	s64 threshold_ns = onr_threshold(cfg, flow);
+	s64 threshold_ns = onr_threshold_held(cfg, flow, onr_threshold(cfg, flow));
 	s64 raised_ns = flow->guard_threshold_ns;
 	s64 lowest_ns = flow->guard_lowest_ns;
-	s64 room_ns = onr_guard_room(lowest_ns > 0 ? lowest_ns : 0);
+	s64 room_ns = onr_threshold_room(lowest_ns);
 
 	if (flow->guard_held_ns > elapsed_ns >> ONR_GUARD_OFTEN) {
 		if (lowest_ns > (raised_ns ? onr_guard_more(threshold_ns, 2) : threshold_ns))
 			return onr_guard_more(lowest_ns, 2);
-		if (onr_pause_acts(cfg) && lowest_ns <= threshold_ns && room_ns > threshold_ns)
+		if (onr_pause_acts(cfg) && !onr_threshold_is_alone(cfg, flow) && lowest_ns <= threshold_ns && room_ns > threshold_ns)
 			return room_ns;
 	}
 	if (onr_sub(now_ns, flow->guard_raised_mono_ns) >> ONR_GUARD_MEMORY > cfg->guard_window_ns)

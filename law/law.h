@@ -7,10 +7,9 @@
 #ifndef ONR_LAW_H
 #define ONR_LAW_H
 
-#include "gate.h"
+#include "alone.h"
 #include "guard.h"
 #include "level.h"
-#include "onramp.h"
 #include "wire.h"
 
 /* Each law's rules; those of ONR_LAW_off where the number is unknown. */
@@ -45,6 +44,8 @@ ONR_FN enum onr_verdict onr_law_orack(const struct onr_cfg *cfg,
 ONR_FN s64 onr_law_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 			 s64 now_ns)
 {
+	if (onr_alone(cfg, flow))
+		return onr_gate_opens(cfg, flow, now_ns);
 	switch (cfg->law) {
 #define ONR_LAW_OPENS(name, rules, meaning)                                      \
 	case ONR_LAW_##name:                                                     \
@@ -65,6 +66,7 @@ ONR_FN void onr_segment_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 	out->seq = seq;
 	out->len = len;
 	out->mark = onr_law_sent(cfg, flow, now_ns);
+	onr_alone_sent(cfg, flow, now_ns, seq, len);
 	flow->sent_bytes += len;
 	onr_guard_sent(cfg, flow, now_ns);
 	flow->held = 0;
@@ -91,6 +93,7 @@ ONR_FN enum onr_verdict onr_orack_arrived(const struct onr_cfg *cfg,
 
 	verdict = onr_law_orack(cfg, flow, rec, offset, now_ns, left_ns, rx_mono_ns);
 	if (verdict == ONR_USED) {
+		onr_alone_orack(cfg, flow, seq, now_ns, left_ns, rx_mono_ns);
 		flow->sampled = 1;
 		flow->sample_sent_mono_ns = rec->sent_mono_ns;
 		flow->sample_offset = offset;

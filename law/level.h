@@ -12,9 +12,6 @@
 #ifndef ONR_LEVEL_H
 #define ONR_LEVEL_H
 
-#include "least.h"
-#include "rate.h"
-#include "receiver.h"
 #include "threshold.h"
 #include "wire.h"
 
@@ -28,31 +25,12 @@
 #define ONR_LEVEL_LATE 4u         /* w: an OR-ACK so late is overdue */
 #define ONR_LEVEL_YOUNG 70u       /* a: 100 kB */
 #define ONR_LEVEL_PAUSE 16u       /* w, and two round trips: a flow that idles for longer is young again */
-#define ONR_LEVEL_FOREIGN 28u     /* of 31: more managed bytes than that are everything */
 #define ONR_LEVEL_FEW 8u          /* of 31: so few managed bytes that the decision is quick */
 #define ONR_LEVEL_HERE 6u         /* of 8: a line used less is not the bottleneck */
 #define ONR_LEVEL_PATIENCE 20u    /* tau / 2: held in vain for so long, a flow is let go */
 #define ONR_LEVEL_LEAST_PATIENCE 3u /* tau / 2: after however many trials */
 #define ONR_LEVEL_TRIES 6         /* most doublings of the time between two trials */
 #define ONR_LEVEL_SETTLED 50      /* tau: held so long, the trials begin anew */
-
-/* A delay as the state has it: no delay that counts is longer than half a second. */
-ONR_FN s32 onr_level_short(s64 ns)
-{
-	u64 most = ONR_RATE_MAX_STEP / 2;
-	u64 v = onr_choose((u64)ns, most, (u64)(onr_sub((s64)most, ns) >> 63));
-
-	return (s32)onr_choose(v, 0 - most, (u64)(onr_add((s64)v, (s64)most) >> 63));
-}
-
-/* What comes with an OR-ACK besides the sample: the peer's least delay (ONR_NO_OWD: not known), fleet
- * time less mono, and the receiver's bits. The caller has it, and calls this before onr_orack_arrived. */
-ONR_FN void onr_level_set_path(struct onr_flow *flow, s64 least_ns, s64 fleet_ahead_ns, u32 hint)
-{
-	flow->least_ns = least_ns == ONR_NO_OWD ? 0 : onr_level_short(least_ns);
-	flow->fleet_ahead_ns = fleet_ahead_ns;
-	flow->hint = (u16)(onr_hint_managed(hint) ? hint : ONR_HINT_UNKNOWN);
-}
 
 /* n w. */
 ONR_FN s64 onr_level_wire_ns(const struct onr_cfg *cfg, u64 n)
@@ -229,7 +207,7 @@ ONR_FN s64 onr_level_patience_ns(const struct onr_cfg *cfg, const struct onr_flo
 ONR_FN void onr_level_judge_held(const struct onr_cfg *cfg, struct onr_flow *flow, s64 now_ns)
 {
 	u32 managed = onr_hint_managed(flow->hint);
-	int here = onr_hint_use(flow->hint) >= ONR_LEVEL_HERE, foreign = managed <= ONR_LEVEL_FOREIGN;
+	int here = onr_hint_use(flow->hint) >= ONR_LEVEL_HERE, foreign = managed <= ONR_PATH_FOREIGN;
 	u64 ours = 4 + 4 * onr_hint_flows(flow->hint) + (foreign ? 0 : 20);
 
 	if (flow->owd_avg_ns <= onr_add(flow->level_ns, onr_level_wire_ns(cfg, ours)) ||
@@ -258,7 +236,7 @@ ONR_FN void onr_level_judge(const struct onr_cfg *cfg, struct onr_flow *flow, s6
 /* The average of the delay, over 8 samples. */
 ONR_FN void onr_level_average(struct onr_flow *flow, s64 owd_ns)
 {
-	s32 now_owd_ns = onr_level_short(owd_ns);
+	s32 now_owd_ns = onr_path_short(owd_ns);
 
 	flow->owd_avg_ns = flow->sampled ? flow->owd_avg_ns + ((now_owd_ns - flow->owd_avg_ns) >> 3)
 					 : now_owd_ns;
@@ -290,7 +268,7 @@ ONR_FN s64 onr_level_allowed_ns(const struct onr_cfg *cfg, const struct onr_flow
 
 	if (flow->free)
 		return onr_add(flow->level_ns, onr_add(most_ns, most_ns >> 2));
-	return onr_add(flow->level_ns, onr_level_extra_ns(cfg, flow));
+	return onr_add(onr_threshold_held(cfg, flow, flow->level_ns), onr_level_extra_ns(cfg, flow));
 }
 
 /* Rules 2 and 4. S_G and when the receiver had it; the rate that they show. */
@@ -365,7 +343,7 @@ ONR_FN s64 onr_level_opens(const struct onr_cfg *cfg, struct onr_flow *flow, s64
 		opens_ns = onr_sub(opens_ns, onr_add(flow->level_ns, (s64)onr_tau_ns(cfg)));
 	} else {
 		opens_ns = onr_sub(opens_ns, flow->allowed_ns);
-		if (flow->drain_from_mono_ns == flow->acked_rx_mono_ns)
+		if (flow->drain_from_mono_ns == flow->acked_rx_mono_ns && !onr_threshold_is_alone(cfg, flow))
 			opens_ns = onr_level_overdue_ns(cfg, flow, opens_ns);
 	}
 	if (opens_ns > now_ns)

@@ -93,12 +93,6 @@ ONR_FN int onr_pause_newer(const struct onr_flow *flow,
 	       offset > flow->sample_offset;
 }
 
-/* Does the law pause at all? ONR_LAW_off only measures. */
-ONR_FN int onr_pause_acts(const struct onr_cfg *cfg)
-{
-	return cfg->law == ONR_LAW_strawman || cfg->law == ONR_LAW_final;
-}
-
 /* The head leaves. Returns the record's mark, A(now). */
 ONR_FN u64 onr_pause_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
@@ -128,7 +122,7 @@ ONR_FN enum onr_verdict onr_pause_orack(const struct onr_cfg *cfg,
 			onr_pause_in_flight(flow, rec, now_ns), flow->beta_q16));
 	}
 	pause_ns = onr_min(pause_ns, cfg->max_pause_ns);
-	if (onr_pause_acts(cfg) && pause_ns > 0) /* else a pause runs out as it is */
+	if (onr_pause_acts(cfg) && pause_ns > 0 && !onr_threshold_is_alone(cfg, flow)) /* else a pause runs out as it is */
 		onr_pause_set(flow, now_ns, pause_ns);
 
 	flow->sample_pause_ns = rec->mark;

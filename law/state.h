@@ -9,7 +9,7 @@
 #include "types.h"
 
 /* Counts changes of the layouts below; a pinned map of another ABI is not read. */
-#define ONR_ABI 6
+#define ONR_ABI 7
 
 enum onr_law {
 #define ONR_LAW_ID(name, rules, meaning) ONR_LAW_##name,
@@ -79,18 +79,19 @@ struct onr_flow {
 	s64 mode_mono_ns;          /* when the flow was let go, or held again */
 	s64 level_ns;              /* T_p, from the last OR-ACK */
 	s64 allowed_ns;            /* T_now of a flow that is not young, from the last OR-ACK */
-	s64 fleet_ahead_ns;        /* fleet time less mono at the last OR-ACK; the caller writes it */
+	s64 fleet_ahead_ns;        /* fleet time less mono at the last OR-ACK */
 	u32 back_ns;               /* peak of the time that OR-ACKs take to come back */
 	u32 step_bytes;            /* peak of the bytes between two OR-ACKs */
 	u32 doubled_bytes;         /* S at the last doubling of the rate, modulo 2^32 */
 	u32 young_bytes;           /* S when the flow was last idle, modulo 2^32 */
 	s32 owd_avg_ns;            /* average of the delay over 8 samples */
-	u16 hint;                  /* what the receiver says (receiver.h); the caller writes it. 0: unknown */
+	u16 hint;                  /* what the receiver says (receiver.h), for the guard too. 0: unknown */
 	u8 doublings;              /* of the rate since the last queue */
 	u8 tries;                  /* the time between two trials of holding has doubled so often */
 	u8 free;                   /* let go: holding was of no use */
 	u8 young;                  /* has sent little since it was idle */
-	u8 reserved[6];
+	u8 reserved[2];
+	u32 sent_seq;              /* alone.h: end of the newest bytes sent */
 	/* guard.h */
 	s64 guard_from_mono_ns;    /* when the window began */
 	s64 guard_held_ns;         /* for how long heads were held in it */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 // Written by examples/law-bindings.
 pub const ONR_ONE_Q16: u32 = 65536;
-pub const ONR_ABI: u32 = 6;
+pub const ONR_ABI: u32 = 7;
 pub const ONR_DEFAULT_GAIN_Q16: u32 = 4096;
 pub const ONR_DEFAULT_MAX_PAUSE_NS: u32 = 5000000;
 pub const ONR_DEFAULT_MAX_OWD_NS: u32 = 100000000;
@@ -10,18 +10,19 @@ pub const ONR_DEFAULT_GATE_ALLOWANCE_BYTES: u32 = 1448;
 pub const ONR_DEFAULT_GUARD_WINDOW_NS: u32 = 50000000;
 pub const ONR_THRESHOLD_OF_PEER: u64 = 9223372036854775807;
 pub const ONR_RATE_MAX_STEP: u32 = 1073741824;
-pub const ONR_GATE_SLOWEST: u32 = 100;
-pub const ONR_GATE_MEMORY: u32 = 10;
-pub const ONR_GATE_PATIENCE: u32 = 30;
-pub const ONR_GATE_LASTING: u32 = 3;
-pub const ONR_GUARD_OFTEN: u32 = 3;
-pub const ONR_GUARD_MEMORY: u32 = 7;
 pub const ONR_OWD_WINDOW_NS: u64 = 15000000000;
 pub const ONR_NO_OWD: u64 = 9223372036854775807;
 pub const ONR_HINT_UNKNOWN: u32 = 0;
 pub const ONR_HINT_ALL: u32 = 31;
 pub const ONR_RECEIVER_FLOW_BITS: u32 = 256;
 pub const ONR_RECEIVER_TURN: u32 = 2;
+pub const ONR_PATH_FOREIGN: u32 = 28;
+pub const ONR_GATE_SLOWEST: u32 = 100;
+pub const ONR_GATE_MEMORY: u32 = 10;
+pub const ONR_GATE_PATIENCE: u32 = 30;
+pub const ONR_GATE_LASTING: u32 = 3;
+pub const ONR_GUARD_OFTEN: u32 = 3;
+pub const ONR_GUARD_MEMORY: u32 = 7;
 pub const ONR_WIRE_NEAR: u32 = 1448;
 pub const ONR_WIRE_FAR: u32 = 8192;
 pub const ONR_WIRE_ENOUGH: u32 = 64;
@@ -35,7 +36,6 @@ pub const ONR_LEVEL_BURST_WEIGHT: u32 = 4;
 pub const ONR_LEVEL_LATE: u32 = 4;
 pub const ONR_LEVEL_YOUNG: u32 = 70;
 pub const ONR_LEVEL_PAUSE: u32 = 16;
-pub const ONR_LEVEL_FOREIGN: u32 = 28;
 pub const ONR_LEVEL_FEW: u32 = 8;
 pub const ONR_LEVEL_HERE: u32 = 6;
 pub const ONR_LEVEL_PATIENCE: u32 = 20;
@@ -178,7 +178,8 @@ pub struct onr_flow {
     pub tries: u8_,
     pub free: u8_,
     pub young: u8_,
-    pub reserved: [u8_; 6usize],
+    pub reserved: [u8_; 2usize],
+    pub sent_seq: u32_,
     pub guard_from_mono_ns: s64,
     pub guard_held_ns: s64,
     pub guard_lowest_ns: s64,
@@ -298,6 +299,9 @@ const _: () = {
         "Offset of field: onr_flow::reserved",
     ][::std::mem::offset_of!(onr_flow, reserved) - 202usize];
     [
+        "Offset of field: onr_flow::sent_seq",
+    ][::std::mem::offset_of!(onr_flow, sent_seq) - 204usize];
+    [
         "Offset of field: onr_flow::guard_from_mono_ns",
     ][::std::mem::offset_of!(onr_flow, guard_from_mono_ns) - 208usize];
     [
@@ -365,10 +369,6 @@ const _: () = {
         "Offset of field: onr_record::len",
     ][::std::mem::offset_of!(onr_record, len) - 20usize];
 };
-unsafe extern "C" {
-    #[link_name = "onr_pause_clock__extern"]
-    pub fn onr_pause_clock(flow: *const onr_flow, t_mono_ns: s64) -> u64_;
-}
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct onr_least {
@@ -465,6 +465,23 @@ unsafe extern "C" {
     #[link_name = "onr_receiver_says__extern"]
     pub fn onr_receiver_says(cfg: *const onr_cfg, r: *const onr_receiver) -> u32_;
 }
+unsafe extern "C" {
+    #[link_name = "onr_path_set__extern"]
+    pub fn onr_path_set(
+        flow: *mut onr_flow,
+        least_ns: s64,
+        fleet_ahead_ns: s64,
+        hint: u32_,
+    );
+}
+unsafe extern "C" {
+    #[link_name = "onr_path_alone__extern"]
+    pub fn onr_path_alone(flow: *const onr_flow) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    #[link_name = "onr_pause_clock__extern"]
+    pub fn onr_pause_clock(flow: *const onr_flow, t_mono_ns: s64) -> u64_;
+}
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct onr_wire_least {
@@ -522,15 +539,6 @@ unsafe extern "C" {
         line_q16: u32_,
         sooner_q16: u32_,
     ) -> s64;
-}
-unsafe extern "C" {
-    #[link_name = "onr_level_set_path__extern"]
-    pub fn onr_level_set_path(
-        flow: *mut onr_flow,
-        least_ns: s64,
-        fleet_ahead_ns: s64,
-        hint: u32_,
-    );
 }
 unsafe extern "C" {
     #[link_name = "onr_segment_sent__extern"]

@@ -6,7 +6,6 @@
 
 // Static wrappers
 
-u64 onr_pause_clock__extern(const struct onr_flow *flow, s64 t_mono_ns) { return onr_pause_clock(flow, t_mono_ns); }
 int onr_least_ends__extern(const struct onr_least *least, s64 now_ns) { return onr_least_ends(least, now_ns); }
 void onr_least_roll__extern(struct onr_least *least, s64 now_ns) { onr_least_roll(least, now_ns); }
 void onr_least_sample__extern(struct onr_least *least, s64 owd_ns) { onr_least_sample(least, owd_ns); }
@@ -14,11 +13,13 @@ s64 onr_least_owd__extern(const struct onr_least *least) { return onr_least_owd(
 void onr_receiver_arrived__extern(const struct onr_cfg *cfg, struct onr_receiver *r, s64 now_ns, u32 all_bytes, u32 managed_bytes) { onr_receiver_arrived(cfg, r, now_ns, all_bytes, managed_bytes); }
 void onr_receiver_flow__extern(struct onr_receiver *r, u32 hash) { onr_receiver_flow(r, hash); }
 u32 onr_receiver_says__extern(const struct onr_cfg *cfg, const struct onr_receiver *r) { return onr_receiver_says(cfg, r); }
+void onr_path_set__extern(struct onr_flow *flow, s64 least_ns, s64 fleet_ahead_ns, u32 hint) { onr_path_set(flow, least_ns, fleet_ahead_ns, hint); }
+int onr_path_alone__extern(const struct onr_flow *flow) { return onr_path_alone(flow); }
+u64 onr_pause_clock__extern(const struct onr_flow *flow, s64 t_mono_ns) { return onr_pause_clock(flow, t_mono_ns); }
 void onr_wire_sample__extern(struct onr_wire *wire, u32 offset, s64 delay_ns) { onr_wire_sample(wire, offset, delay_ns); }
 int onr_wire_has_enough__extern(const struct onr_wire *wire) { return onr_wire_has_enough(wire); }
 u32 onr_wire_sooner_q16__extern(const struct onr_wire *wire, u32 line_q16) { return onr_wire_sooner_q16(wire, line_q16); }
 s64 onr_wire_least_ns__extern(const struct onr_wire *wire, u32 line_q16, u32 sooner_q16) { return onr_wire_least_ns(wire, line_q16, sooner_q16); }
-void onr_level_set_path__extern(struct onr_flow *flow, s64 least_ns, s64 fleet_ahead_ns, u32 hint) { onr_level_set_path(flow, least_ns, fleet_ahead_ns, hint); }
 void onr_segment_sent__extern(const struct onr_cfg *cfg, struct onr_flow *flow, s64 now_ns, u32 seq, u32 len, struct onr_record *out) { onr_segment_sent(cfg, flow, now_ns, seq, len, out); }
 enum onr_verdict onr_orack_arrived__extern(const struct onr_cfg *cfg, struct onr_flow *flow, const struct onr_record *rec, u32 seq, s64 now_ns, s64 rx_mono_ns) { return onr_orack_arrived(cfg, flow, rec, seq, now_ns, rx_mono_ns); }
 s64 onr_may_go__extern(const struct onr_cfg *cfg, struct onr_flow *flow, s64 now_ns) { return onr_may_go(cfg, flow, now_ns); }

@@ -30,6 +30,14 @@ impl onr_addr {
     }
 }
 
+impl onr_flow {
+    /// Whether its receiver says that nothing else arrives there.
+    pub fn is_alone(&self) -> bool {
+        // SAFETY: the reference is valid for the call, which does not keep it.
+        unsafe { crate::raw::onr_path_alone(self) != 0 }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -79,6 +79,11 @@ impl Config {
         Law::all().nth(number).unwrap_or(Law::Off)
     }
 
+    /// Whether it has a guard.
+    pub fn has_guard(&self) -> bool {
+        self.0.guard_window_ns > 0
+    }
+
     /// The C structure.
     pub fn abi(&self) -> &raw::onr_cfg {
         &self.0

@@ -31,12 +31,12 @@ pub struct PathState {
 }
 
 impl Flow {
-    /// Sets what comes with the next OR-ACK. Only `level` uses it.
+    /// Sets what comes with the next OR-ACK. `level` and the guard use it.
     pub fn set_path(&mut self, path: &PathState) {
         let least_ns = path.least.map_or(raw::ONR_NO_OWD as i64, Span::as_ns);
         // SAFETY: the reference is valid for the call, which does not keep it.
         unsafe {
-            raw::onr_level_set_path(
+            raw::onr_path_set(
                 &mut self.0,
                 least_ns,
                 path.fleet_ahead.as_ns(),

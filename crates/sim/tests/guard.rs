@@ -124,13 +124,85 @@ fn least(goodputs: &[f64]) -> f64 {
     goodputs.iter().copied().fold(f64::MAX, f64::min)
 }
 
-/// What the guard leaves a lone flow of what it has without On-Ramp, at least. The pause laws idle the port
-/// themselves, whatever T is: docs/law.md.
-fn kept_alone(law: &str) -> f64 {
-    match law {
-        "gate" => 0.9,
-        "final" => 0.8,
-        _ => 0.7,
+/// What the guard leaves a lone flow of what it has without On-Ramp, at least, whatever T and the clocks are.
+const ALONE: f64 = 0.95;
+/// How much longer a transfer takes that is alone on its path.
+const LONGER: f64 = 1.02;
+
+/// A transfer on an idle path, whose last port is slower than the sender's line. T fits.
+#[derive(Debug, Clone)]
+struct Lone {
+    law: &'static str,
+    cc: &'static str,
+    rate_mbit: u32,
+    rtt_us: u32,
+    buffer: f64,
+    bytes: u32,
+}
+
+prop_compose! {
+    fn lone()(
+        law in prop::sample::select(vec!["strawman", "final", "gate", "level"]),
+        cc in prop::sample::select(vec!["cubic", "reno", "bbr"]),
+        rate in magnitude(3.0), rtt_us in (1.7..5.0).prop_map(|e: f64| 10f64.powf(e) as u32),
+        buffer in 0.3..3.0, bytes in (4.0..7.3).prop_map(|e: f64| 10f64.powf(e) as u32),
+    ) -> Lone {
+        Lone { law, cc, rate_mbit: 100 * rate, rtt_us, buffer, bytes }
+    }
+}
+
+impl Lone {
+    /// Time of the transfer. Segments are as long with a law as without.
+    fn fct(&self, law: &str) -> Span {
+        let Lone {
+            cc,
+            rate_mbit,
+            rtt_us,
+            bytes,
+            ..
+        } = self;
+        let way_us = rtt_us / 4;
+        let threshold_us =
+            rtt_us / 2 + 12 + 2 * time_us(1514, *rate_mbit) + time_us(16_000, *rate_mbit);
+        let of_a_round_trip = f64::from(*rate_mbit) * f64::from(*rtt_us + 1_000) / 8.0;
+        let buffer = (20_000.0 + self.buffer * of_a_round_trip).min(1e9);
+        let text = format!(
+            r#"title = "t"
+duration = "60 s"
+[network]
+topology.kind = "inline"
+buffer = "{buffer:.0} B"
+[network.graph]
+switches = ["switch"]
+hosts = [
+    {{ at = "switch", rate = "{rate_mbit} Mbit/s", delay = "{way_us} us" }},
+    {{ at = "switch", rate = "{line_mbit} Mbit/s", delay = "{way_us} us" }},
+]
+[host]
+cc = "{cc}"
+gso = "16 kB"
+[[traffic]]
+kind = "incast"
+from = "1"
+fanout = 1
+size = "{bytes} B"
+interval = "1 ms"
+requests = 1
+[onramp]
+law = "{law}"
+threshold = "{threshold_us} us"
+guard = "{guard}"
+"#,
+            line_mbit = 4 * rate_mbit,
+            guard = if law == "off" { "off" } else { "50 ms" },
+        );
+        let scenario = Scenario::parse(&text, "t").unwrap_or_else(|e| panic!("{e}"));
+        let run = &scenario.runs()[0];
+        let mut simulation = build(run, &plan(run)).unwrap_or_else(|e| panic!("{e}"));
+        while simulation.unfinished() > 0 {
+            simulation.run_until(simulation.now() + Span::from_us(100_000));
+        }
+        simulation.outcomes()[0].arrived.expect("it has ended")
     }
 }
 
@@ -142,9 +214,16 @@ proptest! {
         let without = world.goodputs("off", 0, 6);
         let fits = world.that_fits().goodputs(world.law, 0, 6);
         for goodput in world.goodputs(world.law, 0, 6) {
-            prop_assert!(goodput > kept_alone(world.law) * least(&without), "{goodput} Mbit/s, {without:?} without");
+            prop_assert!(goodput > ALONE * least(&without), "{goodput} Mbit/s, {without:?} without");
             prop_assert!(goodput > OF_A_THRESHOLD_THAT_FITS * least(&fits), "{goodput} Mbit/s, {fits:?} if T fits");
         }
+    }
+
+    #[test]
+    fn a_transfer_that_is_alone_takes_as_long_as_without(lone in lone()) {
+        let (without, with) = (lone.fct("off"), lone.fct(lone.law));
+        let most = LONGER * without.as_ns() as f64;
+        prop_assert!((with.as_ns() as f64) < most, "{with}, {without} without");
     }
 
     #[test]

@@ -64,16 +64,25 @@ fn alone(law: &str, options: &[&str]) -> (f64, f64) {
 
 pub fn a_lone_flow_pays_at_most_two_percent() {
     let (mbit_per_s, took_ms) = alone("off", &[]);
-    for threshold in ["5ms", "2500us", "50us"] {
+    for (law, threshold) in [
+        ("level", "5ms"),
+        ("level", "2500us"),
+        ("level", "50us"),
+        ("final", "5ms"),
+        ("final", "2500us"),
+        ("final", "50us"),
+        ("strawman", "2500us"),
+        ("gate", "2500us"),
+    ] {
         let options = ["--threshold", threshold, "--guard", "50ms"];
-        let (level_mbit_per_s, level_took_ms) = alone("level", &options);
+        let (with_mbit_per_s, with_took_ms) = alone(law, &options);
         assert!(
-            level_mbit_per_s > (1.0 - LONE) * mbit_per_s,
-            "T = {threshold}: {level_mbit_per_s} of {mbit_per_s} Mbit/s"
+            with_mbit_per_s > (1.0 - LONE) * mbit_per_s,
+            "{law}, T = {threshold}: {with_mbit_per_s} of {mbit_per_s} Mbit/s"
         );
         assert!(
-            level_took_ms < (1.0 + LONE) * took_ms,
-            "T = {threshold}: 1 MB took {level_took_ms} ms, {took_ms} ms without a law"
+            with_took_ms < (1.0 + LONE) * took_ms,
+            "{law}, T = {threshold}: 1 MB took {with_took_ms} ms, {took_ms} ms without a law"
         );
     }
 }

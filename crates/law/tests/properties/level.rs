@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What holds for the law `level` and for the receiver's bits, whatever arrives.
 
-use super::{any_config, at, events, extreme, path_state, sane_config, span, Sender};
-use onramp_law::abi::onr_cfg;
+use super::{any_config, at, events, extreme, path_state, sane_config, span, with_law, Sender};
 use onramp_law::{Config, Flow, Hint, Law, PathState, Receiver, Verdict};
 use onramp_units::Span;
 use proptest::prelude::*;
@@ -21,13 +20,6 @@ const FOREIGN: u16 = 2 << 11 | 7 << 8 | 1;
 
 fn level() -> Config {
     Config::new(Law::Level, Span::from_ns(T_NS)).line_rate("10 Gbit/s".parse().unwrap())
-}
-
-fn with_law(config: &Config, law: Law) -> Config {
-    Config::from(onr_cfg {
-        law: law as u32,
-        ..*config.abi()
-    })
 }
 
 /// A flow with much in flight: each sample leaves and arrives with its receiver's bits.

@@ -2,6 +2,7 @@
 //! What holds for every law, whatever arrives. Debug builds trap on any overflow in C, so each of
 //! these also says that extreme integers are survived.
 
+mod alone;
 mod gate;
 mod level;
 mod pause;
@@ -208,6 +209,20 @@ impl Sender {
             }
         }
     }
+
+    /// Plays an event on a path that stays as it is.
+    fn play_on(&mut self, config: &Config, event: &Event) {
+        if !matches!(event, Event::Path(_)) {
+            self.play(config, event);
+        }
+    }
+}
+
+fn with_law(config: &Config, law: Law) -> Config {
+    Config::from(onr_cfg {
+        law: law as u32,
+        ..*config.abi()
+    })
 }
 
 fn events(owd: impl Strategy<Value = i64>) -> impl Strategy<Value = Vec<Event>> {

@@ -34,7 +34,7 @@ pub enum Op {
     },
     /// May the head go: `onr_may_go`.
     MayGo { now: i64 },
-    /// What comes with the next OR-ACK: `onr_level_set_path`.
+    /// What comes with the next OR-ACK: `onr_path_set`.
     Path { least: i64, ahead: i64, hint: u16 },
 }
 
@@ -48,13 +48,13 @@ macro_rules! fields {
     };
 }
 
-fn flow_fields(f: &onr_flow) -> [(&'static str, i128); 46] {
+fn flow_fields(f: &onr_flow) -> [(&'static str, i128); 47] {
     let (list, bytes) = fields!(f;
         held_since_mono_ns sample_sent_mono_ns sample_owd_ns sent_bytes sample_pause_ns
         pause_total_ns pause_from_mono_ns pause_until_mono_ns acked_bytes acked_rx_mono_ns
         acked_mono_ns drain_from_mono_ns rate_bytes rate_ns inv_q16 above_since_mono_ns far_since_mono_ns
         left_mono_ns mode_mono_ns level_ns allowed_ns fleet_ahead_ns back_ns step_bytes doubled_bytes
-        young_bytes owd_avg_ns hint doublings tries free young
+        young_bytes owd_avg_ns hint doublings tries free young sent_seq
         guard_from_mono_ns guard_held_ns guard_lowest_ns guard_threshold_ns guard_raised_mono_ns
         beta_q16 sample_offset threshold_ns sooner_q16 least_ns sampled held capped gated);
     let reserved = size_of_val(&f.reserved);

@@ -110,6 +110,22 @@ pub fn text() -> String {
                 journey.op(&mut rng)
             });
         }
+        let mut rng =
+            Rng(SEED + law as u64 * SEEDS_OF_A_LAW + SEEDS_OF_A_LAW / 2 + GUARDED_FLOWS + 1);
+        let cfg = onr_cfg {
+            guard_window_ns: 100_000,
+            ..config(&mut rng, law)
+        };
+        let mut journey = Journey::new(&cfg, &mut rng);
+        let title = format!("{law} with a guard, alone for a while");
+        let mut steps = 0;
+        flow(&mut out, &title, &cfg, GUARDED_STEPS, || {
+            steps += 1;
+            match steps % 10 {
+                1 => alone_op(&mut rng),
+                _ => journey.op(&mut rng),
+            }
+        });
         let mut rng = Rng(SEED + law as u64 * SEEDS_OF_A_LAW + SEEDS_OF_A_LAW / 2 + GUARDED_FLOWS);
         let cfg = onr_cfg {
             guard_window_ns: rng.extreme(),
@@ -258,6 +274,15 @@ fn path_op(rng: &mut Rng, hostile: bool) -> Op {
         least: 2_000 + rng.below(1_000) as i64,
         ahead: rng.pick(&[0, 1_000_000_000, -3_600_000_000_000]),
         hint: managed << 11 | rng.pick(&[7, 7, 3]) << 8 | flows,
+    }
+}
+
+/// A receiver at which nothing else arrives, or nearly so.
+fn alone_op(rng: &mut Rng) -> Op {
+    Op::Path {
+        least: rng.pick(&[0, 4_000, 40_000, -1_000_000]),
+        ahead: 0,
+        hint: rng.pick(&[31, 31, 29, 28]) << 11 | 7 << 8 | rng.pick(&[1, 1, 0, 2]),
     }
 }
 

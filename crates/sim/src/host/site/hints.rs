@@ -29,9 +29,9 @@ impl Hints {
     }
 }
 
-/// Whether a law uses hints.
+/// Whether a law or its guard uses hints.
 pub(crate) fn uses_hints(law: &Config) -> bool {
-    law.law() == Law::Level
+    law.law() == Law::Level || law.has_guard()
 }
 
 impl Site {
