@@ -56,26 +56,6 @@ proptest! {
         }
     }
 
-    /// Other laws hold it by a T of at least four least delays.
-    #[test]
-    fn another_law_holds_it_as_with_four_least_delays(
-        events in events(0i64..400_000), least in 11_000i64..1_000_000,
-        law in prop::sample::select(vec![Law::Gate, Law::Level]),
-    ) {
-        let line = || Config::new(law, span(40_000)).line_rate("10 Gbit/s".parse().unwrap());
-        let alone = PathState { least: Some(span(least)), hint: Hint::of_bits(ALONE), ..PathState::default() };
-        let with_room = guarded(&Config::new(law, span(4 * least)).line_rate("10 Gbit/s".parse().unwrap()), law, 0);
-        let mut flows = [(Sender::default(), guarded(&line(), law, i64::MAX)), (Sender::default(), with_room)];
-        for event in events {
-            for (s, config) in &mut flows {
-                s.flow.set_path(&alone);
-                s.play_on(config, &event);
-            }
-            let [open, room] = flows.each_mut().map(|(s, config)| s.flow.may_go(config, at(s.now)));
-            prop_assert_eq!(open, room);
-        }
-    }
-
     /// Without a guard the receiver's word changes nothing under a pause law.
     #[test]
     fn without_a_guard_it_is_held_as_any_other(config in sane_config(), events in events(0i64..400_000)) {
