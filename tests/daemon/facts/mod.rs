@@ -94,7 +94,7 @@ facts! {
         a_flow_that_waits_for_acknowledgements_is_spaced: 11,
     }
     level {
-        a_lone_flow_pays_at_most_two_percent: 60 variant,
+        a_lone_flow_pays_at_most_two_percent: 110 variant,
         requests_beside_long_flows_take_no_longer_than_under_gate: 140,
         requests_beside_long_flows_take_no_longer_than_under_gate_and_final: 280 variant,
         a_flow_beside_one_that_nobody_holds_has_its_share: 40,
@@ -387,7 +387,12 @@ facts! {
     }
     unloaded {
         a_host_before_with_and_after_daemons: 400,
-        a_lone_transfer_with_and_without_a_daemon: 1200,
+        lone_transfers_of_cubic_with_fq: 600,
+        lone_transfers_of_reno_with_fq: 400,
+        lone_transfers_of_bbr_with_fq: 400,
+        lone_transfers_of_dctcp_with_fq: 400,
+        lone_transfers_of_cubic_with_fq_codel: 600,
+        lone_transfers_of_bbr_with_fq_codel: 400,
     }
     upgrades {
         a_fleet_is_upgraded_host_by_host: 500,

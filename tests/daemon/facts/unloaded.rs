@@ -14,7 +14,7 @@ use nix::sys::resource::{setrlimit, Resource};
 use super::frames::build_pod;
 use crate::{
     agent::Agent,
-    net::{Host, Plan, Star},
+    net::{shell, Host, Plan, Star},
     tcp::{connect, Load, Transfer},
 };
 
@@ -307,31 +307,48 @@ struct Lone {
 const PATH_MBIT: u32 = 400;
 const LONE_BYTES: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Prints the table of docs/unloaded.md: slow start and all that follows it.
-pub fn a_lone_transfer_with_and_without_a_daemon() {
+/// Prints rows of docs/unloaded.md: slow start and all that follows it.
+fn lone_transfers(qdisc: &'static str, cc: &'static str) {
     println!("| the host has | congestion control | RTT, ms | bytes | without, ms | law off | final | gate | level |");
     println!("|---|{}", "---|".repeat(8));
-    for (qdisc, cc) in [
-        ("fq", "cubic"),
-        ("fq", "reno"),
-        ("fq", "bbr"),
-        ("fq", "dctcp"),
-        ("fq_codel", "cubic"),
-        ("fq_codel", "bbr"),
-    ] {
-        for delay_us in [50, 500, 5_000, 50_000] {
-            for bytes in LONE_BYTES {
-                if bytes <= 10_000_000 || cc == "cubic" && delay_us <= 5_000 {
-                    lone_row(&Lone {
-                        qdisc,
-                        cc,
-                        delay_us,
-                        bytes,
-                    });
-                }
+    for delay_us in [50, 500, 5_000, 50_000] {
+        for bytes in LONE_BYTES {
+            if bytes <= 10_000_000 || cc == "cubic" && delay_us <= 5_000 {
+                lone_row(&Lone {
+                    qdisc,
+                    cc,
+                    delay_us,
+                    bytes,
+                });
             }
         }
     }
+}
+
+pub fn lone_transfers_of_cubic_with_fq() {
+    lone_transfers("fq", "cubic");
+}
+
+pub fn lone_transfers_of_reno_with_fq() {
+    lone_transfers("fq", "reno");
+}
+
+pub fn lone_transfers_of_bbr_with_fq() {
+    lone_transfers("fq", "bbr");
+}
+
+/// A namespace may have DCTCP only if the machine allows it to everybody.
+pub fn lone_transfers_of_dctcp_with_fq() {
+    shell("modprobe tcp_dctcp; cat /proc/sys/net/ipv4/tcp_available_congestion_control > /proc/sys/net/ipv4/tcp_allowed_congestion_control");
+    lone_transfers("fq", "dctcp");
+}
+
+pub fn lone_transfers_of_cubic_with_fq_codel() {
+    lone_transfers("fq_codel", "cubic");
+}
+
+pub fn lone_transfers_of_bbr_with_fq_codel() {
+    lone_transfers("fq_codel", "bbr");
 }
 
 fn lone_row(case: &Lone) {
