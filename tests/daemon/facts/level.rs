@@ -13,6 +13,10 @@ use crate::{
 
 /// As for the other laws (holding.rs). The line of a host is as fast as the port.
 const OPTIONS: &[&str] = &["--shape", "100Mbit/s", "--gate-tau", "20ms"];
+/// A line of four times the port's rate.
+const LINE: &[&str] = &["--line-rate", "400Mbit/s", "--gate-tau", "20ms"];
+/// The receiver counts a flow for 8 tau.
+const FORGOTTEN: Duration = Duration::from_millis(200);
 /// Part of a lone flow's throughput and of the time of its transfers.
 const LONE: f64 = 0.02;
 /// Bytes of each of three answers, which take four times T together.
@@ -36,7 +40,8 @@ fn sum(agents: &[Agent], counter: &str) -> u64 {
     agents.iter().map(|agent| agent.counter(counter)).sum()
 }
 
-/// Throughput for 3 s, and the median time of transfers of 1 MB, of a flow that is alone.
+/// Throughput for 3 s, and the median time of transfers of 1 MB, of a flow that is alone. Its host's line is faster than
+/// the port.
 fn alone(law: &str, options: &[&str]) -> (f64, f64) {
     let star = star(2);
     let (from, to) = star.pair();
@@ -44,12 +49,17 @@ fn alone(law: &str, options: &[&str]) -> (f64, f64) {
         "tc qdisc replace dev {} root netem delay 1ms rate 100mbit limit 400",
         to.port
     ));
-    let agents = start(&star.hosts, &[&["--law", law], options].concat());
+    let options = [LINE, &["--law", law], options].concat();
+    let agents: Vec<Agent> = star.hosts.iter().map(|host| Agent::start(host, &options)).collect();
     let mbit_per_s = Transfer::start(from, to, Load::seconds(3.0))
         .finish()
         .mbit_per_s();
+    let transfer = |_| {
+        thread::sleep(FORGOTTEN);
+        Transfer::start(from, to, Load::bytes(1_000_000)).finish()
+    };
     let mut took: Vec<f64> = (0..5)
-        .map(|_| Transfer::start(from, to, Load::bytes(1_000_000)).finish())
+        .map(transfer)
         .map(|received| received.took.as_secs_f64() * 1e3)
         .collect();
     took.sort_by(f64::total_cmp);
