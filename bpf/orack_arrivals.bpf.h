@@ -37,14 +37,15 @@ struct {
 	__type(value, struct receiver);
 } receivers SEC(".maps");
 
-/* Hosts whose samples have been answered, and that have not refused the answer. A write that another processor overwrites is made again with the next sample;
- * they are forgotten from time to time, because a host may lose its daemon. */
+/* Hosts whose samples have been answered, and that have not refused the answer. A write that another processor
+ * overwrites is made again with the next sample; they are forgotten from time to time, because a host may lose its daemon. */
 u32 sources[SOURCE_BITS / 32] SEC(".data.sources");
 #define SOURCES_AGE 65536u
 
+/* For senders' law level, and for their guards. A fleet has one law and one guard. */
 static __always_inline bool counts_arrivals(void)
 {
-	return cfg.law.law == ONR_LAW_level;
+	return cfg.law.law == ONR_LAW_level || cfg.law.guard_window_ns > 0;
 }
 
 /* The last word of an address has a host's number. */
