@@ -475,8 +475,12 @@ unsafe extern "C" {
     );
 }
 unsafe extern "C" {
-    #[link_name = "onr_path_alone__extern"]
-    pub fn onr_path_alone(flow: *const onr_flow) -> ::std::os::raw::c_int;
+    #[link_name = "onr_threshold_held__extern"]
+    pub fn onr_threshold_held(
+        cfg: *const onr_cfg,
+        flow: *const onr_flow,
+        threshold_ns: s64,
+    ) -> s64;
 }
 unsafe extern "C" {
     #[link_name = "onr_pause_clock__extern"]

@@ -14,7 +14,7 @@ void onr_receiver_arrived__extern(const struct onr_cfg *cfg, struct onr_receiver
 void onr_receiver_flow__extern(struct onr_receiver *r, u32 hash) { onr_receiver_flow(r, hash); }
 u32 onr_receiver_says__extern(const struct onr_cfg *cfg, const struct onr_receiver *r) { return onr_receiver_says(cfg, r); }
 void onr_path_set__extern(struct onr_flow *flow, s64 least_ns, s64 fleet_ahead_ns, u32 hint) { onr_path_set(flow, least_ns, fleet_ahead_ns, hint); }
-int onr_path_alone__extern(const struct onr_flow *flow) { return onr_path_alone(flow); }
+s64 onr_threshold_held__extern(const struct onr_cfg *cfg, const struct onr_flow *flow, s64 threshold_ns) { return onr_threshold_held(cfg, flow, threshold_ns); }
 u64 onr_pause_clock__extern(const struct onr_flow *flow, s64 t_mono_ns) { return onr_pause_clock(flow, t_mono_ns); }
 void onr_wire_sample__extern(struct onr_wire *wire, u32 offset, s64 delay_ns) { onr_wire_sample(wire, offset, delay_ns); }
 int onr_wire_has_enough__extern(const struct onr_wire *wire) { return onr_wire_has_enough(wire); }

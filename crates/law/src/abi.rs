@@ -31,10 +31,14 @@ impl onr_addr {
 }
 
 impl onr_flow {
-    /// Whether its receiver says that nothing else arrives there.
-    pub fn is_alone(&self) -> bool {
-        // SAFETY: the reference is valid for the call, which does not keep it.
-        unsafe { crate::raw::onr_path_alone(self) != 0 }
+    /// The T above which it is held, ns, where `threshold_ns` is that of its law (law/threshold.h).
+    pub fn held_above_ns(&self, threshold_ns: i64, has_guard: bool) -> i64 {
+        let cfg = onr_cfg {
+            guard_window_ns: has_guard.into(),
+            ..onr_cfg::default()
+        };
+        // SAFETY: the references are valid for the call, which keeps none of them.
+        unsafe { crate::raw::onr_threshold_held(&cfg, self, threshold_ns) }
     }
 }
 

@@ -43,7 +43,7 @@ impl Daemon {
             owd_ns: sampled.then_some(law.sample_owd_ns),
             sample_age_ns: sampled.then_some(mono_ns - law.sample_sent_mono_ns),
             threshold_ns,
-            is_raised: law.guard_threshold_ns > 0 && threshold_ns == Some(law.guard_threshold_ns),
+            is_raised: threshold_ns > self.own_threshold_of(ctl),
             paused_ns: law.pause_total_ns,
             held_left_ns,
             peer_oracks: peer.map_or(0, |peer| peer.oracks),
@@ -52,18 +52,25 @@ impl Daemon {
         })
     }
 
-    /// T of a flow: that of its class or peer, else the configuration's, and at least the guard's.
+    /// T above which a flow is held: its own, and at least the guard's.
     fn threshold_of(&self, ctl: &onr_ctl) -> Option<i64> {
-        let own_ns = match (ctl.class_threshold_ns, ctl.law.threshold_ns) {
-            (ONR_NEVER_NS | BELOW_ERROR_NS, _) => return None,
+        let has_guard = self.config.law.guard.0.is_some();
+        let own_ns = self.own_threshold_of(ctl)?;
+        let guarded_ns = own_ns.max(ctl.law.guard_threshold_ns);
+        Some(ctl.law.held_above_ns(guarded_ns, has_guard))
+    }
+
+    /// T of a flow: that of its class or peer, else the configuration's.
+    fn own_threshold_of(&self, ctl: &onr_ctl) -> Option<i64> {
+        match (ctl.class_threshold_ns, ctl.law.threshold_ns) {
+            (ONR_NEVER_NS | BELOW_ERROR_NS, _) => None,
             (0, 0) => match self.config.law.threshold {
-                Threshold::Fixed(span) => span.as_ns(),
-                Threshold::Auto => return None,
+                Threshold::Fixed(span) => Some(span.as_ns()),
+                Threshold::Auto => None,
             },
-            (0, of_peer) => i64::from(of_peer),
-            (of_class, _) => i64::from(of_class),
-        };
-        Some(own_ns.max(ctl.law.guard_threshold_ns))
+            (0, of_peer) => Some(i64::from(of_peer)),
+            (of_class, _) => Some(i64::from(of_class)),
+        }
     }
 
     /// Time until the packet of a flow that waits may leave. Each path notes elsewhere that one waits.

@@ -79,7 +79,7 @@ fn laws(mut builder: bindgen::Builder) -> bindgen::Builder {
         .allowlist_function("onr_(segment_sent|orack_arrived|may_go|pause_clock)")
         .allowlist_function("onr_sampled(_byte|_next)?")
         .allowlist_function("onr_records_(sent|orack|reset)")
-        .allowlist_function("onr_path_(set|alone)")
+        .allowlist_function("onr_(path_set|threshold_held)")
         .allowlist_function("onr_receiver_(arrived|flow|says)")
         .allowlist_function("onr_least_(ends|roll|sample|owd)")
         .allowlist_function("onr_nic_(look|gets)")
