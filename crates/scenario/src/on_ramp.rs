@@ -26,7 +26,7 @@ section! {
         max_pause: Span [Span::from_us(1), Span::from_s(1)] = Is("5 ms"), both(),
             "Upper bound of the time for which a segment is held.";
         guard: OrOff<Span> [Span::from_ms(1), Span::from_s(10)] = Is("off"), both().later(),
-            "Time after which the guard judges holding: it raises T of a flow that is held in vain. docs/law.md describes the rules. `off`: no guard, as in the paper. The daemon's default is 50 ms.";
+            "Time after which the guard judges holding: it raises T of a flow that is held in vain, and gives room to one that is alone at its receiver. docs/law.md describes the rules. `off`: no guard, as in the paper. The daemon's default is 50 ms.";
         gso: Bytes [Bytes::new(1_448), Bytes::new(65_536)] = Is("16 kB"), both(),
             "Largest segment on a host with On-Ramp, or `host.gso` if that is smaller. A segment leaves as one burst, so its size bounds the precision of On-Ramp's control (fig. 19).";
         reuse: OrOff<Span> [Span::from_us(1), Span::from_s(10)] = Is("off"), both().rack_only(&["off"]),

@@ -50,7 +50,11 @@ fn alone(law: &str, options: &[&str]) -> (f64, f64) {
         to.port
     ));
     let options = [LINE, &["--law", law], options].concat();
-    let agents: Vec<Agent> = star.hosts.iter().map(|host| Agent::start(host, &options)).collect();
+    let agents: Vec<Agent> = star
+        .hosts
+        .iter()
+        .map(|host| Agent::start(host, &options))
+        .collect();
     let mbit_per_s = Transfer::start(from, to, Load::seconds(3.0))
         .finish()
         .mbit_per_s();

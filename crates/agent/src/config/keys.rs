@@ -96,7 +96,7 @@ section! {
         gate_tau: Span [NS, HOUR] = From(|| defaults::GATE_TAU.to_string()), option("gate-tau"),
             "Averaging time of the delivery rate of the laws gate and level.";
         guard: OrOff<Span> [NS, HOUR] = From(|| defaults::GUARD_WINDOW.to_string()), option("guard"),
-            "Time after which the guard judges holding: it raises T of a flow that is held in vain, e.g. because T is below the delay of the path. `off`: no guard.";
+            "Time after which the guard judges holding: it raises T of a flow that is held in vain, e.g. because T is below the delay of the path. With a guard a flow that is alone at its receiver keeps its throughput. `off`: no guard.";
         max_pause: Span [NS, HOUR] = From(|| defaults::MAX_PAUSE.to_string()), option("max-pause"),
             "Longest pause: no packet is held longer.";
         max_owd: Span [NS, HOUR] = From(|| defaults::MAX_OWD.to_string()), option("max-owd"),

@@ -98,43 +98,44 @@ pub fn text() -> String {
         }
     }
     for law in Law::all() {
-        for number in 0..GUARDED_FLOWS {
-            let mut rng = Rng(SEED + law as u64 * SEEDS_OF_A_LAW + SEEDS_OF_A_LAW / 2 + number);
-            let cfg = onr_cfg {
-                guard_window_ns: 100_000,
-                ..config(&mut rng, law)
-            };
-            let mut journey = Journey::new(&cfg, &mut rng);
-            let title = format!("{law} with a guard, flow {number}");
-            flow(&mut out, &title, &cfg, GUARDED_STEPS, || {
-                journey.op(&mut rng)
-            });
-        }
-        let mut rng =
-            Rng(SEED + law as u64 * SEEDS_OF_A_LAW + SEEDS_OF_A_LAW / 2 + GUARDED_FLOWS + 1);
-        let cfg = onr_cfg {
-            guard_window_ns: 100_000,
-            ..config(&mut rng, law)
-        };
-        let mut journey = Journey::new(&cfg, &mut rng);
-        let title = format!("{law} with a guard, alone for a while");
-        let mut steps = 0;
-        flow(&mut out, &title, &cfg, GUARDED_STEPS, || {
-            steps += 1;
-            match steps % 10 {
-                1 => alone_op(&mut rng),
-                _ => journey.op(&mut rng),
-            }
-        });
-        let mut rng = Rng(SEED + law as u64 * SEEDS_OF_A_LAW + SEEDS_OF_A_LAW / 2 + GUARDED_FLOWS);
-        let cfg = onr_cfg {
-            guard_window_ns: rng.extreme(),
-            ..extreme_config(&mut rng, law)
-        };
-        let title = format!("{law} with a guard, nonsense");
-        flow(&mut out, &title, &cfg, STEPS, || extreme_op(&mut rng));
+        guarded(&mut out, law);
     }
     out
+}
+
+/// The section of a law with a guard.
+fn guarded(out: &mut String, law: Law) {
+    let rng_of = |number| Rng(SEED + law as u64 * SEEDS_OF_A_LAW + SEEDS_OF_A_LAW / 2 + number);
+    let config_of = |rng: &mut Rng| onr_cfg {
+        guard_window_ns: 100_000,
+        ..config(rng, law)
+    };
+    for number in 0..GUARDED_FLOWS {
+        let mut rng = rng_of(number);
+        let cfg = config_of(&mut rng);
+        let mut journey = Journey::new(&cfg, &mut rng);
+        let title = format!("{law} with a guard, flow {number}");
+        flow(out, &title, &cfg, GUARDED_STEPS, || journey.op(&mut rng));
+    }
+    let mut rng = rng_of(GUARDED_FLOWS + 1);
+    let cfg = config_of(&mut rng);
+    let mut journey = Journey::new(&cfg, &mut rng);
+    let title = format!("{law} with a guard, alone for a while");
+    let mut steps = 0;
+    flow(out, &title, &cfg, GUARDED_STEPS, || {
+        steps += 1;
+        match steps % 10 {
+            1 => alone_op(&mut rng),
+            _ => journey.op(&mut rng),
+        }
+    });
+    let mut rng = rng_of(GUARDED_FLOWS);
+    let cfg = onr_cfg {
+        guard_window_ns: rng.extreme(),
+        ..extreme_config(&mut rng, law)
+    };
+    let title = format!("{law} with a guard, nonsense");
+    flow(out, &title, &cfg, STEPS, || extreme_op(&mut rng));
 }
 
 /// Appends one flow of `steps` operations and what the host makes of them.
