@@ -89,7 +89,7 @@ fn simulate(simulation: &mut Simulation, flows: &[Flow], end: Time<Sim>) -> Opti
     let mut now = start(flows.first());
     // However little there was to do before.
     let longest = ((start(flows.last()) - now) / 200).max(Span::from_ms(1));
-    let (mut step, flows) = (Span::from_us(10), flows.len());
+    let mut step = Span::from_us(10);
     while now < end && simulation.unfinished() > 0 {
         if cancel.load(Ordering::Relaxed) {
             return Some(now - Time::ZERO);
@@ -101,17 +101,26 @@ fn simulate(simulation: &mut Simulation, flows: &[Flow], end: Time<Sim>) -> Opti
             true => (step * 2).min(longest),
             false => (step / 2).max(Span::from_ns(1)),
         };
-        let finished = flows - simulation.unfinished();
-        let per_flow = started.elapsed().as_secs_f64() / finished as f64;
-        line.show(|| match finished {
-            0 => format!("0 of {flows} flows"),
-            _ => {
-                let left_s = per_flow * (flows - finished) as f64;
-                format!("{finished} of {flows} flows, about {left_s:.0} s left")
-            }
-        });
+        line.show(|| progress(simulation, flows, started.elapsed()));
     }
     None
+}
+
+/// Flows that have finished, the part of the bytes that has arrived, and the time left: work grows with bytes.
+fn progress(simulation: &Simulation, flows: &[Flow], elapsed: Duration) -> String {
+    let bytes = |flow: &Flow| match flow.work {
+        Work::Send(size) => size.get() as f64,
+        _ => 0.0,
+    };
+    let all: f64 = flows.iter().map(bytes).sum();
+    let arrived: f64 = simulation.received().iter().map(|n| n.get() as f64).sum();
+    let finished = flows.len() - simulation.unfinished();
+    let text = format!("{finished} of {} flows", flows.len());
+    if arrived == 0.0 {
+        return text;
+    }
+    let (part, left) = (arrived / all, elapsed.as_secs_f64() * (all / arrived - 1.0));
+    format!("{text}, {:.0} %, about {left:.0} s left", 100.0 * part)
 }
 
 /// The unfinished flow that needs most time on an empty network: its number in the list, and that time.

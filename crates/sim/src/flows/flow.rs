@@ -47,7 +47,7 @@ pub struct Outcome {
     pub acked: Option<Span>,
     /// From its start to the last byte at the receiver; `None`: as above.
     pub arrived: Option<Span>,
-    /// Payload that the receiver had in order when the flow was over; until then zero.
+    /// Payload that the receiver had in order when the flow was over, or has so far.
     pub received: Bytes,
     /// For how long On-Ramp held its head.
     pub held: Span,
