@@ -31,7 +31,11 @@ fn star(hosts: u8) -> Star {
 }
 
 fn start(hosts: &[Host], options: &[&str]) -> Vec<Agent> {
-    let options = [OPTIONS, options].concat();
+    start_on(OPTIONS, hosts, options)
+}
+
+fn start_on(line: &[&str], hosts: &[Host], options: &[&str]) -> Vec<Agent> {
+    let options = [line, options].concat();
     let start = |host| Agent::start(host, &options);
     hosts.iter().map(start).collect()
 }
@@ -49,12 +53,7 @@ fn alone(law: &str, options: &[&str]) -> (f64, f64) {
         "tc qdisc replace dev {} root netem delay 1ms rate 100mbit limit 400",
         to.port
     ));
-    let options = [LINE, &["--law", law], options].concat();
-    let agents: Vec<Agent> = star
-        .hosts
-        .iter()
-        .map(|host| Agent::start(host, &options))
-        .collect();
+    let agents = start_on(LINE, &star.hosts, &[&["--law", law], options].concat());
     let mbit_per_s = Transfer::start(from, to, Load::seconds(3.0))
         .finish()
         .mbit_per_s();
