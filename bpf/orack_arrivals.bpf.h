@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* orack_arrivals.bpf.h: what arrives on this device, counted for the 16 bits that its OR-ACKs carry (law/receiver.h).
- * Each processor counts by itself, and adds what it has to the device's counts with each sample. Counts only under a law
- * that uses the bits. */
+ * Each processor counts by itself, and adds what it has to the device's counts with each sample. Counts only for a law
+ * or a guard that uses the bits. */
 #ifndef ONR_ORACK_ARRIVALS_BPF_H
 #define ONR_ORACK_ARRIVALS_BPF_H
 

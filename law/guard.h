@@ -41,7 +41,8 @@ ONR_FN s64 onr_guard_judge(const struct onr_cfg *cfg, const struct onr_flow *flo
 	if (flow->guard_held_ns > elapsed_ns >> ONR_GUARD_OFTEN) {
 		if (lowest_ns > (raised_ns ? onr_guard_more(threshold_ns, 2) : threshold_ns))
 			return onr_guard_more(lowest_ns, 2);
-		if (onr_pause_acts(cfg) && !onr_threshold_is_alone(cfg, flow) && lowest_ns <= threshold_ns && room_ns > threshold_ns)
+		if (onr_pause_acts(cfg) && !onr_threshold_is_alone(cfg, flow) &&
+		    lowest_ns <= threshold_ns && room_ns > threshold_ns)
 			return room_ns;
 	}
 	if (onr_sub(now_ns, flow->guard_raised_mono_ns) >> ONR_GUARD_MEMORY > cfg->guard_window_ns)

@@ -343,7 +343,8 @@ ONR_FN s64 onr_level_opens(const struct onr_cfg *cfg, struct onr_flow *flow, s64
 		opens_ns = onr_sub(opens_ns, onr_add(flow->level_ns, (s64)onr_tau_ns(cfg)));
 	} else {
 		opens_ns = onr_sub(opens_ns, flow->allowed_ns);
-		if (flow->drain_from_mono_ns == flow->acked_rx_mono_ns && !onr_threshold_is_alone(cfg, flow))
+		if (flow->drain_from_mono_ns == flow->acked_rx_mono_ns &&
+		    !onr_threshold_is_alone(cfg, flow))
 			opens_ns = onr_level_overdue_ns(cfg, flow, opens_ns);
 	}
 	if (opens_ns > now_ns)

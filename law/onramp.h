@@ -122,7 +122,8 @@ ONR_FN enum onr_verdict onr_pause_orack(const struct onr_cfg *cfg,
 			onr_pause_in_flight(flow, rec, now_ns), flow->beta_q16));
 	}
 	pause_ns = onr_min(pause_ns, cfg->max_pause_ns);
-	if (onr_pause_acts(cfg) && pause_ns > 0 && !onr_threshold_is_alone(cfg, flow)) /* else a pause runs out as it is */
+	/* Else a pause runs out as it is. */
+	if (onr_pause_acts(cfg) && pause_ns > 0 && !onr_threshold_is_alone(cfg, flow))
 		onr_pause_set(flow, now_ns, pause_ns);
 
 	flow->sample_pause_ns = rec->mark;

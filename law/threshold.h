@@ -26,6 +26,7 @@ ONR_FN int onr_threshold_is_alone(const struct onr_cfg *cfg, const struct onr_fl
 	return cfg->guard_window_ns > 0 && onr_path_alone(flow);
 }
 
+/* T of a flow, which the guard may have raised. Laws learn with it what they learn. */
 ONR_FN s64 onr_threshold(const struct onr_cfg *cfg, const struct onr_flow *flow)
 {
 	s64 threshold_ns = flow->threshold_ns ? flow->threshold_ns : cfg->threshold_ns;
