@@ -10,6 +10,7 @@ use clap::Subcommand;
 use onramp_reproduce::Digests;
 use onramp_runs::count;
 use onramp_scenario::Scenario;
+use onramp_units::Rate;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -54,6 +55,9 @@ fn validate(files: &[PathBuf]) -> Result<()> {
             Ok((scenario, _)) => {
                 let (runs, title) = (count(scenario.runs().len(), "run"), scenario.title());
                 println!("{}: {runs}: {title}", file.display());
+                thresholds(&scenario)
+                    .iter()
+                    .for_each(|line| println!("  {line}"));
             }
             Err(error) => {
                 eprintln!("{error:#}");
@@ -65,6 +69,24 @@ fn validate(files: &[PathBuf]) -> Result<()> {
         bail!("{wrong} of {} invalid", count(files.len(), "file"));
     }
     Ok(())
+}
+
+/// What the ports of each rate do, where a threshold of marks applies to ports of several rates.
+fn thresholds(scenario: &Scenario) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for network in scenario.runs().iter().map(|run| &run.network) {
+        let rates = network.rates();
+        let marks = |rate: &Rate| {
+            let ecn = network.ecn_at(*rate)?;
+            Some(format!("above {} at {rate}", ecn.threshold))
+        };
+        let marks: Vec<String> = rates.iter().filter_map(marks).collect();
+        let line = format!("ports mark {}", marks.join(", "));
+        if marks.len() > 1 && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 /// A scenario, and digests of the files that it names.

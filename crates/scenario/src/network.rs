@@ -104,7 +104,9 @@ section! {
     #[derive(Debug, Clone, Copy)]
     pub(crate) struct EcnKeys in "network.ecn" with Scope {
         threshold: Option<Bytes> [ANY_QUEUE.0, ANY_QUEUE.1] = Without("no marks"), both(),
-            "A switch port may mark a packet (CE) if the queue is longer than this. Must be at most `network.buffer`. In the simulator the value applies to ports at the hosts' rate and grows in proportion to the port's rate.";
+            "A switch port may mark a packet (CE) if the queue is longer than this. Must be at most `network.buffer`. The value applies to ports at the rate `at` and grows in proportion to the port's rate.";
+        at: Option<Rate> [ANY_RATE.0, ANY_RATE.1] = Without("the hosts' rate; required if their links differ in rate"), both(),
+            "Rate of the ports whose queues `threshold`, `max` and `bdp` mean. `onramp scenario validate` prints the threshold of each rate.";
         max: Option<Bytes> [ANY_QUEUE.0, ANY_QUEUE.1] = By("`network.ecn.threshold`: every packet above it is marked", max), both(),
             "A switch port marks every packet if the queue is longer than this. Between `threshold` and `max` the fraction of marked packets grows.";
         max_fraction: Fraction [0.0, 1.0] = Is("1"), both(),
@@ -267,6 +269,8 @@ impl Topology {
 pub struct Ecn {
     /// Queue above which packets are marked.
     pub threshold: Bytes,
+    /// Rate of the ports for which the lengths are; `None`: that of all hosts. Others' are in proportion.
+    pub at: Option<Rate>,
     /// Queue above which all packets are marked.
     pub max: Bytes,
     /// Fraction that is marked just below `max`.
@@ -307,6 +311,41 @@ impl Network {
                 self.link.delay * 2 + self.fabric.delay * shape.kind().switch_links
             }
         }
+    }
+
+    /// Rates of all links, ascending.
+    pub fn rates(&self) -> Vec<Rate> {
+        let mut rates: Vec<Rate> = match &self.topology {
+            Topology::File { graph, .. } | Topology::Inline(Inline { graph, .. }) => {
+                graph.edges.iter().map(|edge| edge.rate).collect()
+            }
+            Topology::Shape(shape) if shape.kind().switch_links > 0 => vec![self.fabric.rate],
+            Topology::Shape(_) => Vec::new(),
+        };
+        rates.extend(self.host_rates());
+        rates.sort();
+        rates.dedup();
+        rates
+    }
+
+    /// Rates of hosts' links, of each host or once.
+    pub(crate) fn host_rates(&self) -> impl Iterator<Item = Rate> + '_ {
+        let of_all = self.host_links.is_empty().then_some(&self.link);
+        self.host_links.iter().chain(of_all).map(|link| link.rate)
+    }
+
+    /// Congestion marks at ports of a rate, whose lengths are in proportion to it.
+    pub fn ecn_at(&self, rate: Rate) -> Option<Ecn> {
+        let ecn = self.ecn?;
+        let hosts = ecn.at.or_else(|| self.host_rates().max())?;
+        let lines = switch::Lines { port: rate, hosts };
+        Some(Ecn {
+            threshold: lines.in_proportion(ecn.threshold),
+            at: Some(rate),
+            max: lines.in_proportion(ecn.max),
+            bdp: ecn.bdp.map(|bdp| lines.in_proportion(bdp)),
+            ..ecn
+        })
     }
 
     /// The link of one host.

@@ -60,3 +60,4 @@ pub use onramp_cc::path::hash::address;
 pub use onramp_cc::switch::{Ecn, Rule};
 pub use simulation::{ConfigError, Simulation};
 pub use watch::capture::{CaptureError, Output};
+pub use watch::deadlock::Deadlock;

@@ -221,6 +221,7 @@ proptest! {
                 max: Bytes::new(40_000),
                 max_fraction: 0.5,
                 curve: Curve::Line,
+                at: None,
                 at_enqueue: false,
             }));
             let flows = possible(&config, flows.clone());

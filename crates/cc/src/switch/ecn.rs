@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Marks by the length of the egress queue (RED on the instantaneous queue, as in DCTCP and DCQCN). Lengths apply to
-//! ports at the hosts' rate, and are proportional to the rate at others. Its keys are `network.ecn`, because the virtual
+//! ports at one rate, by default the hosts', and are proportional to the rate at others. Its keys are `network.ecn`, because the virtual
 //! rack has them too.
 
 use super::{Lines, Rule, Seen, SwitchRule, Verdict};
 use crate::nic::Marks;
 use crate::Curve;
-use onramp_units::Bytes;
+use onramp_units::{Bytes, Rate};
 
 /// Name in scenarios.
 pub const NAME: &str = "ecn";
@@ -22,6 +22,8 @@ pub struct Ecn {
     pub curve: Curve,
     /// Scales the curve.
     pub max_fraction: f64,
+    /// Rate of the ports for which the lengths are; `None`: that of the fastest host.
+    pub at: Option<Rate>,
     /// Whether the queue on arrival decides; if not, the queue on departure does.
     pub at_enqueue: bool,
 }
@@ -33,6 +35,7 @@ impl From<Marks> for Rule {
             max: marks.max,
             max_fraction: marks.max_fraction,
             curve: Curve::Line,
+            at: None,
             at_enqueue: false,
         })
     }
@@ -46,6 +49,10 @@ pub struct AtPort {
 
 impl AtPort {
     pub fn new(params: &Ecn, lines: Lines) -> AtPort {
+        let lines = Lines {
+            hosts: params.at.unwrap_or(lines.hosts),
+            ..lines
+        };
         AtPort {
             params: *params,
             min: lines.in_proportion(params.min).get(),
@@ -101,6 +108,7 @@ mod tests {
             max: Bytes::new(200),
             max_fraction: 0.2,
             curve,
+            at: None,
             at_enqueue: true,
         };
         let mut rule = AtPort::new(&ecn, Lines { port: hosts, hosts });

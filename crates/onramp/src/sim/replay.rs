@@ -75,6 +75,9 @@ pub fn run(args: &Args) -> Result<()> {
         _ if unfinished == 0 => Ok(()),
         Some(at) => bail!("interrupted at {at}: {unfinished} of {all} flows are unfinished, and have no completion time"),
         None => {
+            if let Some(deadlock) = simulation.deadlock(&topology.port_names()) {
+                bail!("{unfinished} of {all} flows are unfinished: {deadlock}");
+            }
             let longest = longest_unfinished(&simulation, &flows);
             let advice = advice(args.patience, longest);
             bail!("{unfinished} of {all} flows are unfinished: {advice}")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Simulates the missing runs of a scenario, several at a time, and merges the results.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Mutex;
@@ -12,6 +12,7 @@ use onramp_results::{merge, missing_runs, part, write_json, write_tables, Summar
 use onramp_runs::{run_all, Handle, Job, Line, Status, Threads};
 use onramp_scenario::{Run, Scenario};
 use onramp_sim::run::{run_in_parts, Parts, Progress};
+use onramp_sim::Deadlock;
 use onramp_units::Time;
 
 use super::watch::Watch;
@@ -41,6 +42,8 @@ struct Tally {
     hops: Vec<AtomicU64>,
     /// Why a run had one thread although more were free.
     why_one_thread: Mutex<BTreeSet<&'static str>>,
+    /// Runs that ended in a deadlock.
+    deadlocks: Mutex<BTreeMap<usize, Deadlock>>,
 }
 
 impl Tally {
@@ -49,6 +52,7 @@ impl Tally {
             started: Instant::now(),
             hops: (0..runs).map(|_| AtomicU64::new(0)).collect(),
             why_one_thread: Mutex::default(),
+            deadlocks: Mutex::default(),
         }
     }
 
@@ -67,6 +71,9 @@ impl Tally {
         let seconds = self.started.elapsed().as_secs_f64();
         let (hops, speed) = (self.hops(), self.speed());
         eprintln!("{hops} packet-hops in {seconds:.2} s: {speed}");
+        for (run, deadlock) in &*self.deadlocks.lock().expect("no run panicked") {
+            eprintln!("at the end of run {run} {deadlock}");
+        }
         if seconds < WORTH_THREADS_S {
             return;
         }
@@ -132,6 +139,8 @@ impl Simulations<'_> {
         write_json(&part(self.out, "run", index, "json"), report.result())?;
         let mut why = tally.why_one_thread.lock().expect("no run panicked");
         why.extend(report.why_one_thread);
+        let mut deadlocks = tally.deadlocks.lock().expect("no run panicked");
+        deadlocks.extend(report.deadlock.map(|deadlock| (index, deadlock)));
         Ok(())
     }
 }

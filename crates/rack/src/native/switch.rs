@@ -8,7 +8,9 @@ use bytemuck::bytes_of;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags};
 use onramp_law::abi::onr_rack_port;
-use onramp_scenario::{Ecn, Run};
+use onramp_scenario::{Ecn, Network, Run};
+use onramp_units::Rate;
+use std::collections::{btree_map::Entry, BTreeMap};
 use std::fmt;
 use std::mem::MaybeUninit;
 
@@ -20,25 +22,34 @@ mod skel {
 /// The switch's programs, attached.
 pub struct Switch {
     skel: skel::SwitchSkel<'static>,
+    /// The same programs with the thresholds of ports of other rates than the first host's.
+    _others: BTreeMap<Rate, skel::SwitchSkel<'static>>,
     _links: Vec<Link>,
+}
+
+/// Loads the programs for ports of this rate.
+fn load(network: &Network, rate: Rate) -> Result<skel::SwitchSkel<'static>> {
+    let object = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut open = skel::SwitchSkelBuilder::default()
+        .open(object)
+        .doing(|| "opening switch.bpf.o".into())?;
+    if let Some(ecn) = network.ecn_at(rate) {
+        let constants = open.maps.rodata_data.as_deref_mut();
+        let constants = constants.expect("switch.bpf.c has constants");
+        let (step, parts) = marks(&ecn);
+        constants.mark_above_bytes = u32_of(ecn.threshold.get());
+        constants.mark_step_bytes = step;
+        constants.mark_parts = parts;
+    }
+    open.load().doing(|| "loading switch.bpf.o".into())
 }
 
 impl Switch {
     /// Connects the lines and ports in the switch's `namespace`.
     pub fn attach(run: &Run, namespace: &NetNs) -> Result<Switch> {
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = skel::SwitchSkelBuilder::default()
-            .open(object)
-            .doing(|| "opening switch.bpf.o".into())?;
-        if let Some(ecn) = run.network.ecn {
-            let constants = open.maps.rodata_data.as_deref_mut();
-            let constants = constants.expect("switch.bpf.c has constants");
-            let (step, parts) = marks(&ecn);
-            constants.mark_above_bytes = u32_of(ecn.threshold.get());
-            constants.mark_step_bytes = step;
-            constants.mark_parts = parts;
-        }
-        let skel = open.load().doing(|| "loading switch.bpf.o".into())?;
+        let first = run.network.link_of(0).rate;
+        let skel = load(&run.network, first)?;
+        let mut others = BTreeMap::new();
         let mut links = Vec::new();
         for host in 0..run.network.topology.hosts() {
             let (up, line) = (format!("up{host}"), format!("line{host}"));
@@ -63,11 +74,19 @@ impl Switch {
                 Hook::Netkit,
             )?);
             if run.network.ecn.is_some() {
-                links.push(attach(namespace, &skel.progs.switch_mark, &up, Hook::Tcx)?);
+                let rate = run.network.link_of(host).rate;
+                let of_rate = match others.entry(rate) {
+                    _ if rate == first => &skel,
+                    Entry::Occupied(loaded) => &*loaded.into_mut(),
+                    Entry::Vacant(place) => &*place.insert(load(&run.network, rate)?),
+                };
+                let mark = &of_rate.progs.switch_mark;
+                links.push(attach(namespace, mark, &up, Hook::Tcx)?);
             }
         }
         Ok(Switch {
             skel,
+            _others: others,
             _links: links,
         })
     }

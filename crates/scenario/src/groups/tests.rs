@@ -16,7 +16,7 @@ time_dilation = 100
 [network]
 topology = { kind = "star", hosts = 16 }
 link = { rate = "10 Gbit/s", delay = "1 us" }
-ecn.threshold = "65 kB"
+ecn = { threshold = "65 kB", at = "10 Gbit/s" }
 [[hosts]]
 range = "0-7"
 host.cc = "bbr"
@@ -84,6 +84,24 @@ impl Run {
         let text = self.to_toml().replace("10 Gbit/s", "5 Gbit/s");
         run_of(&text)
     }
+}
+
+#[test]
+fn a_threshold_of_marks_says_for_which_ports_it_is_where_they_differ() {
+    let of = |rate: &str| run_of(TEXT).network.ecn_at(rate.parse().unwrap()).unwrap();
+    let lengths = |rate| [of(rate).threshold, of(rate).max].map(|b| b.get());
+    assert_eq!(lengths("10 Gbit/s"), [65_000; 2]);
+    assert_eq!(lengths("1 Gbit/s"), [6_500; 2]);
+    assert_eq!(
+        errors_of(&[(", at = \"10 Gbit/s\"", "")]),
+        "t:7: network.ecn.threshold is 65 kB, but hosts' links have 1 Gbit/s to 10 Gbit/s: \
+         add network.ecn.at = \"1 Gbit/s\", or the rate of the ports that it is for"
+    );
+    let alike = [
+        (", at = \"10 Gbit/s\"", ""),
+        ("= \"1 Gbit/s\"", "= \"10 Gbit/s\""),
+    ];
+    assert_eq!(errors_of(&alike), "");
 }
 
 #[test]
@@ -190,7 +208,7 @@ fn nics_of_several_forms_of_marks_need_thresholds() {
     let nics = |ecn: &str| {
         let nic = "host.cc = \"dctcp\"";
         errors_of(&[
-            ("ecn.threshold = \"65 kB\"", ecn),
+            ("ecn = { threshold = \"65 kB\", at = \"10 Gbit/s\" }", ecn),
             ("host.cc = \"bbr\"\nhost.qdisc = \"fq\"", nic),
             (
                 "host.cc = \"dctcp\"\nonramp.gso = \"8 kB\"",
@@ -202,7 +220,8 @@ fn nics_of_several_forms_of_marks_need_thresholds() {
             ),
         ])
     };
-    assert_eq!(nics("ecn.threshold = \"65 kB\""), "");
+    let at = "ecn = { threshold = \"65 kB\", at = \"10 Gbit/s\" }";
+    assert_eq!(nics(at), "");
     let lacking = nics("buffer = \"1 MB\"");
     assert!(
         lacking.contains("hosts.0.host.cc is dctcp, which needs network.ecn.threshold"),

@@ -4,6 +4,7 @@
 use super::*;
 use crate::groups::GroupKeys;
 use crate::keys::{TableEntry, LINK_RATE};
+use crate::network::EcnKeys;
 use crate::setting::Setting;
 
 impl<'a> Resolver<'a> {
@@ -29,8 +30,27 @@ impl<'a> Resolver<'a> {
         let groups = groups.into_iter().collect::<Option<Vec<_>>>()?;
         if let Some(network) = network {
             groups.iter().for_each(|group| network.set_rate(group));
+            self.need_rate_of_threshold(network);
         }
         Some(groups)
+    }
+
+    /// Reports a threshold of marks that does not say for which ports it is, where hosts' ports differ.
+    fn need_rate_of_threshold(&mut self, network: &Network) {
+        let Some(Ecn {
+            threshold,
+            at: None,
+            ..
+        }) = network.ecn
+        else {
+            return;
+        };
+        let (least, most) = (network.host_rates().min(), network.host_rates().max());
+        if let (Some(least), Some(most), true) = (least, most, least != most) {
+            let (key, value) = (EcnKeys::threshold.to_owned(), threshold.to_string());
+            let why = format!("but hosts' links have {least} to {most}: add {} = \"{least}\", or the rate of the ports that it is for", EcnKeys::at);
+            self.report(&[EcnKeys::threshold], Problem::Wrong { key, value, why });
+        }
     }
 
     fn hosts_of(&mut self, number: usize) -> Option<HostSet> {

@@ -220,7 +220,13 @@ impl Resolver<'_> {
         for other in [EcnKeys::max, EcnKeys::steps] {
             self.refuse_beside(EcnKeys::bdp, other);
         }
-        let shape = [EcnKeys::max, EcnKeys::steps, EcnKeys::bdp, EcnKeys::mark];
+        let shape = [
+            EcnKeys::at,
+            EcnKeys::max,
+            EcnKeys::steps,
+            EcnKeys::bdp,
+            EcnKeys::mark,
+        ];
         if threshold.is_none() && shape.iter().any(|key| self.given(key)) {
             self.needed(EcnKeys::threshold);
             return None;
@@ -228,6 +234,7 @@ impl Resolver<'_> {
         let keys = keys?;
         let ecn = |threshold| Ecn {
             threshold,
+            at: keys.at,
             max: keys.max.unwrap_or(threshold),
             max_fraction: keys.max_fraction,
             steps: keys.steps,

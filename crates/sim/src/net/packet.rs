@@ -177,6 +177,13 @@ impl Fifo {
         self.bytes -= u64::from(packets[id].wire_bytes);
         Some(id)
     }
+
+    /// From the head.
+    pub fn each<'a>(&self, packets: &'a Packets) -> impl Iterator<Item = &'a Packet> {
+        let id = |id: u32| (id != NONE).then_some(id);
+        let next = move |before: &u32| id(packets[*before].next);
+        std::iter::successors(id(self.head), next).map(|id| &packets[id])
+    }
 }
 
 #[cfg(test)]

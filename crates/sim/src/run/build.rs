@@ -267,6 +267,7 @@ fn given(ecn: &scenario::Ecn) -> Rule {
         min: ecn.threshold,
         max: ecn.curve_ends(),
         max_fraction: ecn.max_fraction.get(),
+        at: ecn.at,
         curve: ecn.curve(),
         at_enqueue: ecn.mark == scenario::Mark::Enqueue,
     })

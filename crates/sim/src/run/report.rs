@@ -11,6 +11,7 @@ use crate::host::delays::Delays;
 use crate::host::edge::OR_ACK_BYTES;
 use crate::host::kernel::rounds::Round;
 use crate::host::kernel::signals::Pair;
+use crate::watch::deadlock::Deadlock;
 use onramp_cc::Mistake;
 use onramp_results::{
     Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent,
@@ -31,6 +32,8 @@ pub struct Report {
     pub why_one_thread: Option<&'static str>,
     /// What a part of another crate did wrong. The run ended there, and its result is partial.
     pub mistake: Option<Mistake>,
+    /// A deadlock of priority flow control in which the run ended.
+    pub deadlock: Option<Deadlock>,
 }
 
 impl Report {
@@ -70,6 +73,7 @@ impl Report {
             ]),
         };
         Report {
+            deadlock: observer.simulation.deadlock(&names),
             result,
             requests,
             observer,

@@ -145,6 +145,42 @@ fn every_congestion_control_of_a_scenario_is_there() {
     }
 }
 
+/// Four hosts at 25 Gbit/s, three of which fill the port of one, and an idle host.
+const RATES: &str = r#"title = "t"
+duration = "2 ms"
+[network]
+topology.kind = "inline"
+ecn = { threshold = "20 kB", at = "25 Gbit/s" }
+[network.graph]
+switches = ["tor"]
+hosts = [
+    { at = "tor", rate = "25 Gbit/s", delay = "1 us", count = 4 },
+    { at = "tor", rate = "IDLE", delay = "1 us" },
+]
+[host]
+kind = "nic"
+cc = "dctcp"
+[[traffic]]
+kind = "long"
+to = 0
+from = "1-3"
+flows = 3
+"#;
+
+#[test]
+fn an_idle_hosts_rate_changes_no_marks_of_other_ports() {
+    let marks = |idle: &str| {
+        let scenario = Scenario::parse(&RATES.replace("IDLE", idle), "t");
+        let scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
+        let report = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| true);
+        let (result, _) = report.unwrap_or_else(|e| panic!("{e}")).into_tables();
+        result.metrics["marks"].clone()
+    };
+    assert_ne!(marks("25 Gbit/s"), 0);
+    assert_eq!(marks("100 Gbit/s"), marks("25 Gbit/s"));
+    assert_eq!(marks("400 Gbit/s"), marks("25 Gbit/s"));
+}
+
 /// 16 answers to each request over web search, under TIMELY, which alone is slow to react.
 const HELD: &str = r#"title = "t"
 duration = "5 ms"

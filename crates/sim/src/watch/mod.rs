@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Observation of a simulation: captures, samples of ports, delays.
+//! Observation of a simulation: captures, samples of ports, delays, deadlocks.
 
 pub(crate) mod capture;
+pub(crate) mod deadlock;
 pub(crate) mod delays;
 pub(crate) mod frame;
 pub(crate) mod probe;

@@ -52,7 +52,7 @@ fn texts() -> impl Strategy<Value = String> {
     let cases = prop::sample::select(vec![
         "",
         CASES,
-        "[[case]]\nname = \"dctcp\"\nhost.cc = \"dctcp\"\nnetwork.ecn.threshold = \"64 KiB\"\n",
+        "[[case]]\nname = \"dctcp\"\nhost.cc = \"dctcp\"\nnetwork.ecn = { threshold = \"64 KiB\", at = \"1 Gbit/s\" }\n",
     ]);
     let sweep = prop::sample::select(vec![
         "",

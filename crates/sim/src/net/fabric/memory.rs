@@ -81,6 +81,19 @@ impl Ingress {
         self.pool_bytes -= rest;
     }
 
+    pub fn is_pausing(&self) -> bool {
+        self.pausing
+    }
+
+    /// With so many bytes only, none of them in the headroom.
+    pub fn with_only(self, pool_bytes: u64) -> Ingress {
+        Ingress {
+            pool_bytes,
+            headroom_used: 0,
+            ..self
+        }
+    }
+
     pub fn must_pause(&self, memory: &Memory) -> bool {
         !self.pausing && (self.headroom_used > 0 || self.shared_used() >= self.threshold(memory))
     }

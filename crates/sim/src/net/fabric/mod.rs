@@ -42,7 +42,7 @@ pub(crate) struct Fabric {
     pub carried: Carried,
     pub ports: Vec<Port>,
     /// By node; hosts' are empty.
-    pub(super) memories: Vec<Memory>,
+    pub memories: Vec<Memory>,
     /// By rate.
     pub(super) wire_times: Arc<[WireTimes]>,
     pub(super) random: Random,
