@@ -18,6 +18,8 @@ pub struct Counters {
     pub drops: u64,
     /// The port to the measured host.
     pub port: PortCounters,
+    /// Ports that `measure.ports` names.
+    pub ports: Vec<PortCounters>,
     /// Errors of the clocks.
     pub clocks: ClockCounters,
     /// Counters of this world only.

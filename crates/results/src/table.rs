@@ -20,10 +20,28 @@ pub struct TableColumn {
 /// The headings of a column, and the value of a run that it shows.
 type Shown = (&'static str, &'static str, fn(&RunResult) -> Option<String>);
 
-const COLUMNS: [Shown; 13] = [
+const COLUMNS: [Shown; 19] = [
     ("RCT us", "mean", |run| number(run, "incast.rct_us", "mean")),
     ("RCT us", "p50", |run| number(run, "incast.rct_us", "p50")),
     ("RCT us", "p99", |run| number(run, "incast.rct_us", "p99")),
+    ("request us", "mean", |run| {
+        number(run, "request.rct_us", "mean")
+    }),
+    ("request us", "p50", |run| {
+        number(run, "request.rct_us", "p50")
+    }),
+    ("request us", "p99", |run| {
+        number(run, "request.rct_us", "p99")
+    }),
+    ("step us", "mean", |run| {
+        number(run, "all_to_all.step_us", "mean")
+    }),
+    ("step us", "p50", |run| {
+        number(run, "all_to_all.step_us", "p50")
+    }),
+    ("step us", "p99", |run| {
+        number(run, "all_to_all.step_us", "p99")
+    }),
     ("FCT mean us", "small", |run| {
         number(run, "background.fct_us.small", "mean")
     }),
@@ -161,7 +179,12 @@ fn number(run: &RunResult, metric: &str, field: &str) -> Option<String> {
 }
 
 fn unfinished(run: &RunResult) -> Option<String> {
-    let parts = ["incast.unfinished", "background.unfinished"];
+    let parts = [
+        "incast.unfinished",
+        "request.unfinished",
+        "all_to_all.unfinished",
+        "background.unfinished",
+    ];
     let counts: Vec<u64> = parts
         .iter()
         .filter_map(|p| run.metrics.get(*p).and_then(Value::as_u64))
@@ -169,16 +192,30 @@ fn unfinished(run: &RunResult) -> Option<String> {
     (!counts.is_empty()).then(|| counts.iter().sum::<u64>().to_string())
 }
 
-/// The number of requests behind the percentiles of a run.
-fn requests(runs: &[RunResult]) -> Option<String> {
+/// The numbers of requests and of steps behind the percentiles of a run.
+fn requests(runs: &[RunResult]) -> Vec<String> {
+    let kinds = [
+        ("incast.rct_us", "request"),
+        ("request.rct_us", "request of kind request"),
+        ("all_to_all.step_us", "step"),
+    ];
+    let line = |(metric, word)| count_by_case(runs, metric, word);
+    kinds.into_iter().filter_map(line).collect()
+}
+
+fn count_by_case(runs: &[RunResult], metric: &str, word: &str) -> Option<String> {
     let counts = runs
         .iter()
-        .filter_map(|run| run.metrics.get("incast.rct_us")?.get("n")?.as_u64());
+        .filter_map(|run| run.metrics.get(metric)?.get("n")?.as_u64());
     let (least, most) = (counts.clone().min()?, counts.max()?);
-    Some(match (least, most) {
-        (1, 1) => "1 request a case\n".to_owned(),
-        (least, most) if least == most => format!("{least} requests a case\n"),
-        _ => format!("{least} to {most} requests a case\n"),
+    let words = match word.split_once(' ') {
+        _ if most == 1 => word.to_owned(),
+        Some((first, rest)) => format!("{first}s {rest}"),
+        None => format!("{word}s"),
+    };
+    Some(match least == most {
+        true => format!("{least} {words} a case\n"),
+        false => format!("{least} to {most} {words} a case\n"),
     })
 }
 
@@ -187,7 +224,12 @@ fn ports(runs: &[RunResult]) -> Option<String> {
     let name = |run: &RunResult| Some(run.metrics.get("port.name")?.as_str()?.to_owned());
     let names: BTreeSet<String> = runs.iter().filter_map(name).collect();
     let names: Vec<String> = names.into_iter().collect();
-    (!names.is_empty()).then(|| format!("port and queue: {}; OWD: to its host\n", names.join(", ")))
+    let is_named = |metric: &String| metric.starts_with("ports.");
+    let host = match runs.iter().any(|run| run.metrics.keys().any(is_named)) {
+        true => "the measured host",
+        false => "its host",
+    };
+    (!names.is_empty()).then(|| format!("port and queue: {}; OWD: to {host}\n", names.join(", ")))
 }
 
 #[cfg(test)]

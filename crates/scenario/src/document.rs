@@ -6,7 +6,7 @@ mod cases;
 
 use crate::error::{Error, Origin, Problem};
 use crate::graph::{Graph, GraphError};
-use crate::key::Key;
+use crate::key::{Check, Key, LIST};
 use crate::keys::{self, Entries, TableEntry};
 use crate::network::{GraphKeys, Inline};
 use crate::setting::Setting;
@@ -198,10 +198,16 @@ fn checked(
     path: &str,
     text: &str,
 ) -> Result<Setting, Problem> {
-    match key.form.check(text) {
+    match key.check(text) {
         Ok(text) => Ok(Setting { key, entry, text }),
         Err(wrong) => Err(Problem::wrong(path, text, wrong)),
     }
+}
+
+/// The text of a list of scalars.
+fn text_of_list(values: &[Spanned<DeValue<'_>>]) -> Option<String> {
+    let texts = values.iter().map(|value| text_of(value.get_ref()));
+    Some(texts.collect::<Option<Vec<_>>>()?.join(LIST))
 }
 
 /// Keys of earlier versions, and what has replaced them.
@@ -373,7 +379,12 @@ impl Reader {
         rank: Rank,
     ) -> Given {
         let key = self.out.entries.find(path).map(|(key, _)| key);
-        let read = match (key, text_of(value.get_ref())) {
+        let is_list = key.is_some_and(|key| key.form.is_list());
+        let text = match value.get_ref().as_array() {
+            Some(values) if is_list => text_of_list(values),
+            _ => text_of(value.get_ref()),
+        };
+        let read = match (key, text) {
             (Some(key), _) if key.fixed && rank != Rank::Base => Err(Problem::Fixed {
                 key: path.to_owned(),
             }),

@@ -9,7 +9,7 @@ use onramp_keys::{Absent, Section};
 use std::fmt::Write;
 
 /// Sections of the reference: first part of the keys, heading, introduction.
-const SECTIONS: [(&str, &str, &str); 8] = [
+const SECTIONS: [(&str, &str, &str); 9] = [
     ("", "The experiment", "At the top of the file."),
     ("network", "[network]", "Links and switches. A table may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
     ("host", "[host]", "Settings of every host, except those that a `[[hosts]]` entry gives its hosts."),
@@ -18,6 +18,7 @@ const SECTIONS: [(&str, &str, &str); 8] = [
     ("clock", "[clock]", "Errors of the hosts' clocks, which have a normal distribution over the hosts, and clock synchronisation. The rack's hosts share the clock of one kernel; each daemon adds the error that its host has in the simulator with the same seed."),
     ("traffic", "[[traffic]]", "One entry for each kind of traffic in the experiment. An entry has only the keys of its `kind`."),
     ("onramp", "[onramp]", "The control law. With `law = \"off\"` the other keys have no effect."),
+    ("measure", "[measure]", "What results look at."),
 ];
 
 const INTRO: &str = "\

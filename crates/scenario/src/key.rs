@@ -4,7 +4,7 @@
 use crate::fraction::Fraction;
 use crate::hosts::HostKind;
 use onramp_cc::{Bounds, Cc, Parameter};
-use onramp_keys::{Absent, Form, Of, Source};
+use onramp_keys::{Absent, Form, Of, Source, Wrong};
 use onramp_units::{Rate, Span};
 
 /// A key of scenarios. Those of traffic have paths like "traffic.size" for "traffic.0.size".
@@ -121,6 +121,26 @@ impl Scope {
             Rack::If(words, _) => format!("simulator; rack only {words}"),
             Rack::Ignores(words) => words.to_owned(),
         }
+    }
+}
+
+/// Between the texts of a list.
+pub(crate) const LIST: &str = ", ";
+
+/// The text of a value, or of a list of them, as it is printed.
+pub(crate) trait Check {
+    /// # Errors
+    /// It is no value of the key.
+    fn check(&self, text: &str) -> Result<String, Wrong>;
+}
+
+impl Check for Key {
+    fn check(&self, text: &str) -> Result<String, Wrong> {
+        if !self.form.is_list() {
+            return self.form.check(text);
+        }
+        let texts = text.split(',').map(|text| self.form.check(text.trim()));
+        Ok(texts.collect::<Result<Vec<_>, _>>()?.join(LIST))
     }
 }
 

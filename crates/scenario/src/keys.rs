@@ -12,6 +12,7 @@ use crate::experiment::Experiment;
 use crate::groups::GroupKeys;
 use crate::host::{Host, Transport};
 use crate::key::{section, Key};
+use crate::measure::Measure;
 use crate::network::{EcnKeys, FabricKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys};
 use crate::on_ramp::OnRamp;
 pub(crate) use crate::setting::TableEntry;
@@ -20,7 +21,7 @@ use onramp_keys::Section;
 
 /// Every key but those of traffic, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    let sections: [&[Key]; 17] = [
+    let sections: [&[Key]; 18] = [
         Experiment::KEYS,
         TopologyKeys::KEYS,
         &topology::KEYS,
@@ -38,6 +39,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
         Clock::KEYS,
         OnRamp::KEYS,
         &law::KEYS,
+        Measure::KEYS,
     ];
     sections.into_iter().flatten()
 }

@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::groups::{Group, HostSettings};
 use crate::host::{Host, Qdisc};
 use crate::hosts::HostId;
+use crate::measure::Measure;
 use crate::network::Network;
 use crate::on_ramp::OnRamp;
 use crate::setting::Setting;
@@ -51,6 +52,8 @@ pub struct Run {
     pub groups: Vec<Group>,
     /// Who sends what, in the file's order.
     pub traffic: Vec<Traffic>,
+    /// What results look at.
+    pub measure: Measure,
     /// Every key that applies, with its value, in the order of the documentation.
     pub(crate) settings: Vec<Setting>,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Writes scenarios and runs as text: TOML that parses to an equal value, and JSON of the same shape for results.
 
-use crate::key::Key;
+use crate::key::{Key, LIST};
 use crate::keys::{self, TableEntry};
 use crate::network::{GraphKeys, Inline, Topology};
 use crate::scenario::Scenario;
@@ -23,6 +23,10 @@ impl Setting {
     fn value(&self, network: Option<&Table>) -> toml::Value {
         if self.key.path == GraphKeys::graph {
             return toml::Value::Table(network.cloned().unwrap_or_default());
+        }
+        if self.key.form.is_list() {
+            let texts = self.text.split(LIST).map(toml::Value::from);
+            return toml::Value::Array(texts.collect());
         }
         let written = self.key.form.written();
         let text = &self.text;

@@ -368,6 +368,17 @@ impl Simulation {
         self.port_state(self.network.port_of(host) ^ 1, now)
     }
 
+    /// The ports of switches.
+    pub(crate) fn switch_ports(&self) -> Vec<u32> {
+        // Each domain has all ports.
+        let ports = |domain: MutexGuard<'_, Domain>| {
+            let ports = (0..).zip(&domain.site.net.ports);
+            let of_switch = ports.filter(|(_, port)| port.on_switch);
+            of_switch.map(|(number, _)| number).collect()
+        };
+        self.each().next().map(ports).unwrap_or_default()
+    }
+
     pub(crate) fn port_state(&self, port: u32, now: Time<Sim>) -> PortState {
         self.domain_of(port).site.net.port_state(port, now)
     }

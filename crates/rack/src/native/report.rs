@@ -37,6 +37,7 @@ pub fn report(
         },
         drops: observed.drops,
         port: port_counters(run, scale, observed),
+        ports: Vec::new(),
         clocks: ClockCounters {
             errors_ns: clocks.ns.iter().map(|ns| scale.real_ns(*ns)).collect(),
             within_2_sigma: clocks.within_2_sigma(),

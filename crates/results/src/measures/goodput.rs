@@ -28,7 +28,9 @@ impl Measure for Goodput<'_> {
             let each: Vec<f64> = received.long_bytes.iter().copied().map(gbps).collect();
             metrics.put("long.goodput_gbps", each);
         }
-        metrics.put("background.goodput_gbps", gbps(received.background_bytes));
+        if !entries(run, |traffic| !traffic.measured().is_together()).is_empty() {
+            metrics.put("background.goodput_gbps", gbps(received.background_bytes));
+        }
         if let WorldCounters::Sim(sim) = &counters.world {
             let resent = Some(&sim.long_resent).filter(|resent| !resent.is_empty());
             metrics.put_some("long.retransmitted_fraction", resent);

@@ -90,7 +90,7 @@ pub trait Measure {
 #[non_exhaustive]
 pub struct Metric {
     /// Its name. `CLASS` stands for small, medium or large, `N` for the number of a traffic entry, `KIND` for a kind of
-    /// traffic, `COUNTER` for a counter of the daemon.
+    /// traffic, `COUNTER` for a counter of the daemon, `PORT` for a port.
     pub name: &'static str,
     /// Unit of the value, or of each value of a distribution or list.
     pub unit: &'static str,
@@ -162,7 +162,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     loop {
         match (patterns.next(), parts.next()) {
             (None, None) => return true,
-            (Some("COUNTER"), Some(_)) => {}
+            (Some("COUNTER" | "PORT"), Some(_)) => {}
             (Some("CLASS"), Some("small" | "medium" | "large")) => {}
             (Some("KIND"), Some(name)) if onramp_scenario::traffic_kind(name).is_some() => {}
             (Some("N"), Some(number)) if number.parse::<usize>().is_ok() => {}

@@ -57,6 +57,14 @@ fn counters(world: WorldCounters) -> Counters {
             queue_us: summary(),
             owd_us: summary(),
         },
+        ports: vec![PortCounters {
+            name: "switch0-switch1".into(),
+            rate: Rate::from_bits_per_s(40_000_000_000).unwrap(),
+            sent_bytes: 625_000,
+            drops: 1,
+            queue_us: summary(),
+            owd_us: None,
+        }],
         clocks: ClockCounters {
             errors_ns: vec![-5.0, 3.0],
             within_2_sigma: Some(1.0),
@@ -156,10 +164,10 @@ fn a_world_writes_the_metrics_that_the_table_says_and_no_others() {
             let metrics = measures.finish(&counters(counters_of()));
             written.extend(metrics.keys().map(|name| metric_of(name).unwrap().name));
         }
-        // Traffic that the rack refuses, and windows that only the simulator knows.
+        // What the rack refuses, and windows that only the simulator knows.
         let only_sim = |name: &&str| {
             let stem = name.split('.').next();
-            matches!(stem, Some("request" | "all_to_all")) || *name == "clock.windows"
+            matches!(stem, Some("request" | "all_to_all" | "ports")) || *name == "clock.windows"
         };
         written.retain(|name| world == "sim" || !only_sim(name));
         let is_here = |m: &&Metric| ["both", world].contains(&m.worlds);

@@ -13,7 +13,7 @@ use crate::document::{Document, Given, Layer};
 use crate::error::{Error, Origin, Problem};
 use crate::experiment::Experiment;
 use crate::files::Files;
-use crate::key::{Key, Scope};
+use crate::key::{Check, Key, Scope, LIST};
 use crate::keys;
 use crate::values::{last_host, names_hosts};
 use crate::*;
@@ -71,7 +71,10 @@ fn text_of(key: &Key, given: Option<&Given>, from: &dyn Source) -> Option<Vec<St
         (None, Absent::By(_, compute)) => key.form.check(&compute(from)?).ok()?,
         (None, _) => key.default()?,
     };
-    Some(vec![text])
+    Some(match key.form.is_list() {
+        true => text.split(LIST).map(str::to_owned).collect(),
+        false => vec![text],
+    })
 }
 
 pub(crate) struct Resolver<'a> {
@@ -149,7 +152,7 @@ impl<'a> Resolver<'a> {
     /// Checks a text that the file's reader has accepted. `--set` may have given its entry another kind since, whose key takes
     /// other values.
     fn checked(&mut self, key: &Key, path: &str, text: &str) -> Option<()> {
-        if let Err(wrong) = key.form.check(text) {
+        if let Err(wrong) = key.check(text) {
             self.report(&[path], Problem::wrong(path, text, wrong));
             return None;
         }
@@ -252,6 +255,7 @@ impl<'a> Resolver<'a> {
         let mut network = self.network();
         let tuning = self.tuning_of(host);
         let clock = self.section::<Clock>();
+        let measure = self.section::<Measure>();
         let onramp = self.onramp(network.as_ref(), host);
         let law_tuning = self.law_tuning_of(onramp);
         let traffic = self.traffic();
@@ -272,6 +276,7 @@ impl<'a> Resolver<'a> {
             law_tuning: law_tuning?,
             groups: groups?,
             traffic: traffic?,
+            measure: measure?,
             settings: Vec::new(),
         };
         let run = self.with_settings(run);

@@ -26,7 +26,7 @@ impl Resolver<'_> {
                 settings.push(inherited.clone());
             }
         }
-        settings.extend(self.settings_of(Clock::KEYS.iter()));
+        settings.extend(self.settings_of(Clock::KEYS.iter().chain(Measure::KEYS)));
         let place = |s: &Setting| keys::all().position(|key| key.path == s.key.path);
         settings.sort_by_cached_key(place);
         run.settings = settings;

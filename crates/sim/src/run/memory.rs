@@ -2,10 +2,11 @@
 //! Estimates the memory of a run before it is made.
 
 use super::build::topology;
+use super::observe::SAMPLES;
 use super::BuildError;
 use crate::host::kernel::{Incoming, Outgoing};
-use onramp_scenario::{expected_flows, Connections, HostSettings, Run};
-use onramp_units::Bytes;
+use onramp_scenario::{expected_flows, Connections, HostSettings, PortName, Run, BUSIEST};
+use onramp_units::{Bytes, Span};
 
 /// What any run needs: tables, packets, the wheel of events, series.
 const FIXED: f64 = 100e6;
@@ -16,6 +17,8 @@ const OF_A_FLOW: f64 = 200.0;
 const OF_A_CONNECTION: f64 = (size_of::<Outgoing>() + size_of::<Incoming>()) as f64;
 /// What a port needs in each domain: queues, and packets that wait.
 const OF_A_PORT: f64 = 10_000.0;
+/// The queueing delays of a port.
+const OF_SAMPLES: f64 = (SAMPLES as usize * size_of::<Span>()) as f64;
 
 /// Approximate upper bound of the memory of a run in `parts` domains.
 ///
@@ -28,8 +31,11 @@ pub fn memory_needed(run: &Run, parts: usize) -> Result<Bytes, BuildError> {
         false => 0.0, // few
         true => OF_A_CONNECTION,
     };
+    let is_busiest = |port: &PortName| port.0 == BUSIEST;
+    let of_port = match run.measure.ports.iter().any(is_busiest) {
+        true => OF_A_PORT + OF_SAMPLES,
+        false => OF_A_PORT,
+    };
     let flows = expected_flows(run) * (OF_A_FLOW + connection);
-    Ok(Bytes::new(
-        (FIXED + flows + ports as f64 * OF_A_PORT) as u64,
-    ))
+    Ok(Bytes::new((FIXED + flows + ports as f64 * of_port) as u64))
 }

@@ -9,6 +9,7 @@ mod limits;
 mod memory;
 mod observe;
 mod parts;
+mod ports;
 mod report;
 mod rows;
 mod series;
@@ -22,6 +23,7 @@ use onramp_units::{Sim, Time};
 use build::Setup;
 use observe::{warm_up, Observer};
 use parts::why_one;
+use ports::wanted;
 use rows::Labels;
 use series::Subject;
 
@@ -40,7 +42,7 @@ pub struct Watch {
     pub series: Vec<String>,
 }
 
-/// Checks that the network of `run` has all these ports.
+/// Checks that the network of `run` has all these ports, and those of `measure.ports`.
 ///
 /// # Errors
 /// A missing port, or an invalid network. Numbers of flows are not checked.
@@ -52,6 +54,7 @@ pub fn check_watch(run: &Run, ports: &[String], series: &[String]) -> Result<(),
     for place in series {
         Subject::parse(place, &names)?;
     }
+    wanted(&run.measure, &names)?;
     Ok(())
 }
 
@@ -109,6 +112,7 @@ pub fn run_in_parts(
         simulation.start_capture(find(&names, &name)?, &name, out)?;
     }
     let places = places(&watch.series, &names, labels.count())?;
+    let wanted = wanted(&run.measure, &names)?;
     let warm = warm_up(run, &mut simulation, progress);
     if places.contains(&Subject::Pairs) {
         simulation.watch_signals();
@@ -119,7 +123,7 @@ pub fn run_in_parts(
     if places.contains(&Subject::Rounds) {
         simulation.watch_rounds(Time::ZERO + run.duration);
     }
-    let mut observer = Observer::new(run, simulation, labels, &places, &names);
+    let mut observer = Observer::new(run, simulation, labels, &places, (&names, wanted));
     let whole = warm && observer.watch(progress);
     observer.simulation.end_captures()?;
     let whole = whole && mistake().is_none();

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Observes a run: samples, progress, and counters at the boundaries of the window.
 
+use super::ports::{MeasuredPorts, Wanted};
 use super::rows::Labels;
 use super::series::{Series, Subject};
 use super::Progress;
 use crate::host::delays::Delays;
 use crate::net::counters::Counters;
-use crate::net::fabric::port::PortState;
 use crate::simulation::Simulation;
 use crate::watch::probe::Times;
 use onramp_scenario::{HostId, Measured, Run};
 use onramp_units::{Bytes, Sim, Span, Time};
 
-/// Number of samples of the measured port's queue in a run; at least the number of progress reports.
-const SAMPLES: i64 = 20_000;
+/// Number of samples of a measured port's queue in a run; at least the number of progress reports.
+pub(super) const SAMPLES: i64 = 20_000;
 const STOPS: i64 = 2_000;
 /// Shortest interval between samples.
 const SAMPLE_INTERVAL: Span = Span::from_ns(100);
@@ -30,8 +30,7 @@ pub(super) struct Observer {
     /// The measured host.
     pub host: HostId,
     interval: Span,
-    /// Queueing delays.
-    pub waits: Vec<Span>,
+    pub ports: MeasuredPorts,
     /// Delays of data packets to the measured host within the window.
     pub delays: Option<Delays>,
     pub series: Series,
@@ -43,7 +42,6 @@ pub(super) struct Observer {
 #[derive(Clone)]
 pub(super) struct Instant {
     pub counters: Counters,
-    pub port: PortState,
     /// Received payload of Poisson, replayed and long flows, and of each long one.
     pub background: Bytes,
     pub long: Vec<Bytes>,
@@ -52,10 +50,9 @@ pub(super) struct Instant {
 }
 
 impl Instant {
-    fn of(simulation: &Simulation, labels: &Labels, host: HostId, now: Time<Sim>) -> Instant {
+    fn of(simulation: &Simulation, labels: &Labels) -> Instant {
         let mut instant = Instant {
             counters: simulation.counters(),
-            port: simulation.port_to(host, now),
             background: Bytes::ZERO,
             long: Vec::new(),
             long_again: Vec::new(),
@@ -80,10 +77,10 @@ impl Observer {
         simulation: Simulation,
         labels: Labels,
         places: &[Subject],
-        names: &[String],
+        (names, wanted): (&[String], Vec<Wanted>),
     ) -> Observer {
         let (host, warmup) = (run.observed_host(), Time::ZERO + run.warmup);
-        let at_warmup = Instant::of(&simulation, &labels, host, warmup);
+        let at_warmup = Instant::of(&simulation, &labels);
         let interval = ((run.duration - run.warmup) / SAMPLES).max(SAMPLE_INTERVAL);
         let samples = (run.duration - run.warmup).as_ps() / interval.as_ps();
         let end = Time::ZERO + run.duration;
@@ -93,6 +90,7 @@ impl Observer {
             end,
         };
         Observer {
+            ports: MeasuredPorts::new(run, &simulation, wanted, times),
             series: Series::new(&simulation, places, names, host, (samples, times)),
             simulation,
             labels,
@@ -100,7 +98,6 @@ impl Observer {
             end,
             host,
             interval,
-            waits: Vec::new(),
             delays: None,
             at_end: at_warmup.clone(),
             at_warmup,
@@ -133,14 +130,14 @@ impl Observer {
             sample = next_point.min(sample + stride);
         }
         self.simulation.run_until(end);
-        self.waits = self.series.waits(&self.simulation);
+        self.ports.end(&self.simulation, end);
         self.simulation
             .each()
             .for_each(|mut domain| domain.look(end));
         if samples % per_point == 0 {
             self.series.point(&self.simulation, end);
         }
-        self.at_end = Instant::of(&self.simulation, &self.labels, self.host, end);
+        self.at_end = Instant::of(&self.simulation, &self.labels);
         self.delays = self.simulation.measured_delays(self.host);
         true
     }

@@ -138,6 +138,7 @@ fn counters(run: &Run, observer: &Observer, names: &[String]) -> Counters {
     let (before, after) = (warm.counters, observer.simulation.counters());
     let retransmissions = after.retransmissions - before.retransmissions;
     let long = warm.long.iter().zip(&end.long);
+    let ports = port_counters(observer, names);
     Counters {
         received: Received {
             background_bytes: (end.background - warm.background).get(),
@@ -150,27 +151,24 @@ fn counters(run: &Run, observer: &Observer, names: &[String]) -> Counters {
             sent: after.data_packets - before.data_packets,
         },
         drops: after.drops - before.drops,
-        port: port_counters(observer, names),
+        port: ports[0].clone(),
+        ports: match run.measure.ports.is_empty() {
+            true => Vec::new(),
+            false => ports,
+        },
         clocks: clock_counters(observer),
         world: WorldCounters::Sim(sim_counters(run, observer)),
     }
 }
 
-fn port_counters(observer: &Observer, names: &[String]) -> PortCounters {
-    let (warm, end) = (&observer.at_warmup.port, &observer.at_end.port);
-    let now = observer.simulation.now();
-    let port = observer.simulation.port_to(observer.host, now);
-    let number = observer.simulation.network().port_of(observer.host) ^ 1;
-    let waits_us = observer.waits.iter().map(|wait| wait.as_ns() as f64 / 1e3);
+/// The measured ports. The first also has the delays to the measured host.
+fn port_counters(observer: &Observer, names: &[String]) -> Vec<PortCounters> {
+    let mut ports = observer.ports.counters(&observer.simulation, names);
     let delays = observer.delays.as_ref();
-    PortCounters {
-        name: names[number as usize].clone(),
-        rate: port.rate,
-        sent_bytes: (end.sent - warm.sent).get(),
-        drops: port.drops - warm.drops,
-        queue_us: Summary::of(waits_us.collect()),
-        owd_us: delays.filter(|delays| delays.count() > 0).map(delays_us),
+    if let Some(first) = ports.first_mut() {
+        first.owd_us = delays.filter(|delays| delays.count() > 0).map(delays_us);
     }
+    ports
 }
 
 fn sim_counters(run: &Run, observer: &Observer) -> SimCounters {

@@ -130,10 +130,7 @@ impl Series {
         let of_port = |port: u32| PortSeries {
             place: names[port as usize].as_str().into(),
             port,
-            // The first port is the measured one, whose queueing delays are all kept.
-            probe: domain(port)
-                .probes
-                .start(port, times, port == host_port ^ 1),
+            probe: domain(port).probes.start(port, times, false),
             sent: Bytes::ZERO,
             paused: Span::ZERO,
         };
@@ -155,15 +152,6 @@ impl Series {
     /// Samples of a point.
     pub fn per_point(&self) -> i64 {
         self.per_point
-    }
-
-    /// All queueing delays sampled at the measured port.
-    pub fn waits(&self, simulation: &Simulation) -> Vec<Span> {
-        let kept = self.ports.iter().filter_map(|port| {
-            let mut domain = simulation.domain_of(port.port);
-            domain.probes.probe(port.probe).waits.take()
-        });
-        kept.flatten().collect()
     }
 
     /// Ends an interval, after a sample.
