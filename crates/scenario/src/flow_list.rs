@@ -40,8 +40,8 @@ pub enum FlowListError {
     Count { found: usize, expected: usize },
     #[error("the list has no flows, expected at least one")]
     Empty,
-    #[error("line 1: the columns are \"{found}\", expected {COLUMNS}")]
-    Columns { found: String },
+    #[error("line 1: the columns are \"{found}\", expected {column} once: a list has {COLUMNS}, in any order")]
+    Columns { found: String, column: &'static str },
     #[error("not a CSV file: {message}")]
     Csv { message: String },
     #[error("not a Parquet file of {COLUMNS}: {message}")]
@@ -160,30 +160,62 @@ fn read_csv(text: &str) -> Result<Vec<ListedFlow>, FlowListError> {
     let bad = |error: csv::Error| FlowListError::Csv {
         message: error.to_string(),
     };
-    let names: Vec<&str> = COLUMNS.split(',').collect();
-    let header = reader.headers().map_err(bad)?;
-    if header.iter().ne(names) {
-        let found = header.iter().collect::<Vec<_>>().join(",");
-        return Err(FlowListError::Columns { found });
-    }
+    let header = reader.headers().map_err(bad)?.clone();
+    let column = |name: &'static str| column_of(&header, name);
+    let [src_at, dst_at, size_at, start_at] = [
+        column("src")?,
+        column("dst")?,
+        column("size_bytes")?,
+        column("start_ns")?,
+    ];
     let mut flows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(bad)?;
         let line = record.position().map_or(0, |at| at.line() as usize);
         let word = |n: usize| record.get(n).unwrap_or("");
-        let number = |word: &str| word.parse::<u32>().ok();
-        let src = field(line, "src", word(0), NUMBER, number)?;
-        let dst = field(line, "dst", word(1), NUMBER, number)?;
-        let size = field(line, "size_bytes", word(2), SIZE, read_size)?;
-        let at = field(line, "start_ns", word(3), START, |word| {
-            read_start(word.parse().ok()?)
+        let number = |word: &str| whole(word)?.parse::<u32>().ok();
+        let src = field(line, "src", word(src_at), NUMBER, number)?;
+        let dst = field(line, "dst", word(dst_at), NUMBER, number)?;
+        let size = field(line, "size_bytes", word(size_at), SIZE, |word| {
+            read_size(whole(word)?)
+        })?;
+        let at = field(line, "start_ns", word(start_at), START, |word| {
+            read_start(whole(word)?.parse().ok()?)
         })?;
         let end = |word: &str| word.is_empty().then_some(());
-        field(line, "column 5", word(4), "the end of the line", end)?;
+        let beyond = word(header.len());
+        field(
+            line,
+            "what follows the last column",
+            beyond,
+            "the end of the line",
+            end,
+        )?;
         let flow = listed(line, src, dst, size, at)?;
         push(&mut flows, line, flow)?;
     }
     Ok(flows)
+}
+
+/// The place of a column.
+fn column_of(header: &csv::StringRecord, column: &'static str) -> Result<usize, FlowListError> {
+    let places = header.iter().enumerate();
+    let mut places = places.filter(|(_, name)| *name == column);
+    match (places.next(), places.next()) {
+        (Some((place, _)), None) => Ok(place),
+        _ => Err(FlowListError::Columns {
+            found: header.iter().collect::<Vec<_>>().join(","),
+            column,
+        }),
+    }
+}
+
+/// The digits of a whole number, also of one that a program has written as a float: `1000.0`.
+fn whole(word: &str) -> Option<&str> {
+    match word.split_once('.') {
+        Some((digits, zeros)) => zeros.bytes().all(|digit| digit == b'0').then_some(digits),
+        None => Some(word),
+    }
 }
 
 #[cfg(feature = "parquet")]
@@ -271,6 +303,30 @@ mod tests {
         assert_eq!(hpcc[0].at.ticks(), 40_000_000);
     }
 
+    /// As pandas writes an index and floats.
+    #[test]
+    fn columns_are_found_by_their_names() {
+        let usual = b"src,dst,size_bytes,start_ns\n1,0,20000,0\n2,0,30000,1000\n";
+        let usual = read("a.csv", usual).unwrap();
+        let index = b",src,dst,size_bytes,start_ns\n0,1,0,20000,0\n1,2,0,30000,1000\n";
+        assert_eq!(read("a.csv", index).unwrap(), usual);
+        let floats = b"start_ns,size_bytes,dst,src\n0.0,20000.0,0,1\n1000.0,30000.0,0,2\n";
+        assert_eq!(read("a.csv", floats).unwrap(), usual);
+    }
+
+    /// Three flows, with zstd.
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn what_polars_writes_is_read() {
+        let bytes = include_bytes!("../tests/polars.parquet");
+        let sizes: Vec<u64> = read("a.parquet", bytes)
+            .unwrap()
+            .iter()
+            .map(|f| f.size.get())
+            .collect();
+        assert_eq!(sizes, [20_000, 30_000, 1_000]);
+    }
+
     #[test]
     fn a_trace_is_a_list_whose_hosts_are_in_the_order_of_their_addresses() {
         let flow = |from: u32, start: i64| {
@@ -326,7 +382,17 @@ mod tests {
         let csv = |rows: &str| error("x.csv", &format!("src,dst,size_bytes,start_ns\n{rows}"));
         assert_eq!(
             error("x.csv", "a,b\n"),
-            "line 1: the columns are \"a,b\", expected src,dst,size_bytes,start_ns"
+            "line 1: the columns are \"a,b\", expected src once: a list has src,dst,size_bytes,start_ns, in any order"
+        );
+        let twice = error("x.csv", "src,dst,size_bytes,start_ns,dst\n1,0,5,0,0\n");
+        assert!(twice.contains("expected dst once"), "{twice}");
+        assert_eq!(
+            csv("1,0,5,0.5\n"),
+            "line 2: start_ns is \"0.5\", expected nanoseconds, at most 3600 s"
+        );
+        assert_eq!(
+            csv("1,0,5,0,7\n"),
+            "line 2: what follows the last column is \"7\", expected the end of the line"
         );
         assert_eq!(
             csv("1,0,5,0\n1,0,-5,0\n"),

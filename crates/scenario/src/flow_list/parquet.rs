@@ -2,7 +2,7 @@
 //! Lists of flows in Parquet files.
 
 use super::{
-    field, is_size, listed, push, read_start, FlowListError, ListedFlow, NUMBER, SIZE, START,
+    field, is_size, listed, push, read_start, whole, FlowListError, ListedFlow, NUMBER, SIZE, START,
 };
 use crate::guard::quietly;
 use ::parquet::errors::ParquetError;
@@ -27,7 +27,7 @@ fn parquet_flows(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
         let number = |name: &'static str| {
             let column = row.get_column_iter().find(|(column, _)| *column == name);
             let found = column.map_or(String::new(), |(_, value)| value.to_string());
-            let read = |word: &str| word.parse::<i64>().ok();
+            let read = |word: &str| whole(word)?.parse::<i64>().ok();
             field(line, name, &found, NUMBER, read).map(|n| (n, found))
         };
         let host = |name| {

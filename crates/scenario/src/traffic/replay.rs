@@ -31,7 +31,7 @@ section! {
     /// The keys of an entry.
     struct ReplayKeys in "traffic" with Scope {
         path: FilePath = Required, both(),
-            "File that lists the flows by start time. A name that ends in `.csv` or `.parquet`: the columns are src, dst, size_bytes, start_ns. A name that ends in `.trace` or `.jsonl`: a trace of a daemon; its hosts have the numbers of their addresses in order, and the first flow starts at 0. Rates and delays are the scenario's; `onramp advise` writes a scenario with those of the trace. Any other name: the HPCC authors' format, which has the number of flows, then a line `src dst priority port size_bytes start_s` for each flow.";
+            "File that lists the flows by start time. A name that ends in `.csv` or `.parquet`: it has columns src, dst, size_bytes and start_ns, in any order. A name that ends in `.trace` or `.jsonl`: a trace of a daemon; its hosts have the numbers of their addresses in order, and the first flow starts at 0. Rates and delays are the scenario's; `onramp advise` writes a scenario with those of the trace. Any other name: the HPCC authors' format, which has the number of flows, then a line `src dst priority port size_bytes start_s` for each flow.";
     }
 }
 
