@@ -49,6 +49,8 @@ pub struct Graph {
     pub switches: Vec<bool>,
     /// The links.
     pub edges: Vec<Edge>,
+    /// Names of the switches, in the order of their numbers; empty: they have none.
+    pub names: Vec<String>,
 }
 
 /// Errors of a network or its text. Lines count from 1.
@@ -102,7 +104,11 @@ impl Graph {
     /// # Errors
     /// A link to itself, a host without exactly one link, hosts that cannot reach each other.
     pub fn new(switches: Vec<bool>, edges: Vec<Edge>) -> Result<Graph, GraphError> {
-        let graph = Graph { switches, edges };
+        let graph = Graph {
+            switches,
+            edges,
+            names: Vec::new(),
+        };
         graph.check().map_err(|(_, error)| error)?;
         Ok(graph)
     }
@@ -139,10 +145,14 @@ impl Graph {
 
     fn checked(
         switches: Vec<bool>,
-        edges: Vec<Edge>,
-        lines: &[usize],
+        (edges, lines): (Vec<Edge>, &[usize]),
+        names: Vec<String>,
     ) -> Result<Graph, GraphError> {
-        let graph = Graph { switches, edges };
+        let graph = Graph {
+            switches,
+            edges,
+            names,
+        };
         graph.check().map_err(|(edge, error)| match edge {
             Some(edge) => error.at(lines[edge]),
             None => error,

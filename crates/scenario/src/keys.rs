@@ -13,7 +13,9 @@ use crate::groups::GroupKeys;
 use crate::host::{Host, Transport};
 use crate::key::{section, Key};
 use crate::measure::Measure;
-use crate::network::{EcnKeys, FabricKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys};
+use crate::network::{
+    EcnKeys, FabricKeys, FailedKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys,
+};
 use crate::on_ramp::OnRamp;
 pub(crate) use crate::setting::TableEntry;
 use crate::traffic::{self, KindKeys, TrafficKind};
@@ -21,13 +23,14 @@ use onramp_keys::Section;
 
 /// Every key but those of traffic, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    let sections: [&[Key]; 18] = [
+    let sections: [&[Key]; 19] = [
         Experiment::KEYS,
         TopologyKeys::KEYS,
         &topology::KEYS,
         GraphKeys::KEYS,
         LinkKeys::KEYS,
         FabricKeys::KEYS,
+        FailedKeys::KEYS,
         Ports::KEYS,
         EcnKeys::KEYS,
         RuleKeys::KEYS,

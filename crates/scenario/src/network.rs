@@ -5,6 +5,7 @@ use crate::fraction::Fraction;
 use crate::graph::{Graph, Link};
 use crate::hosts::{HostId, HostKind};
 use crate::key::{both, mbit_per_s, simulated, Rack, Scope};
+use crate::measure::PortName;
 use crate::topology::{shapes, Shape, FILE, INLINE};
 use crate::values::{registered, Alpha, FilePath, Nodes};
 use onramp_cc::{path, switch, Curve, Tuning};
@@ -71,6 +72,14 @@ section! {
             "Rate of every link between switches.";
         delay: Option<Span> [ANY_DELAY.0, ANY_DELAY.1] = By("`network.link.delay`", |run| run.text(LinkKeys::delay)), both().rack(Rack::Ignores("simulator")),
             "Propagation delay of a link between switches in one direction.";
+    }
+}
+
+section! {
+    /// Links that are down.
+    pub(crate) struct FailedKeys in "network" with Scope {
+        failed: Vec<PortName> = Without("none"), simulated(),
+            "Links that are down during the whole run, by the port at one end: `[\"switch0-switch4\"]`, or `[\"leaf0-spine1\"]` where `graph` names its switches. Hosts must still reach each other.";
     }
 }
 
@@ -189,6 +198,8 @@ pub struct Network {
     pub host_links: Vec<Link>,
     /// Links between switches.
     pub fabric: Link,
+    /// Links that are down, by the port at one end.
+    pub failed: Vec<PortName>,
     /// Buffers, and what links lose.
     pub ports: Ports,
     /// The rule of the switches, if it is another one than `ecn`.

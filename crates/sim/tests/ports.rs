@@ -99,3 +99,73 @@ fn a_port_that_is_not_there_is_named_before_the_run() {
         "{wrong}"
     );
 }
+
+/// Two leaves and two spines with names of their own, and two hosts at each leaf.
+const NAMED: &str = r#"title = "t"
+duration = "2 ms"
+[network]
+topology.kind = "inline"
+[network.graph]
+switches = ["leaf0", "leaf1", "spine0", "spine1"]
+hosts = [
+    { at = "leaf0", rate = "10 Gbit/s", delay = "1 us", count = 2 },
+    { at = "leaf1", rate = "10 Gbit/s", delay = "1 us", count = 2 },
+]
+links = [
+    { from = "leaf0", to = ["spine0", "spine1"], rate = "10 Gbit/s", delay = "1 us" },
+    { from = "leaf1", to = ["spine0", "spine1"], rate = "10 Gbit/s", delay = "1 us" },
+]
+[[traffic]]
+kind = "long"
+from = "0-1"
+to = 2
+flows = 8
+"#;
+
+fn named(set: &[(&str, &str)]) -> Result<RunResult, String> {
+    let scenario = Scenario::parse_with(NAMED, "t", set).map_err(|e| e.to_string())?;
+    let run = &scenario.runs()[0];
+    check_watch(run, &[], &[]).map_err(|e| e.to_string())?;
+    let parts = Parts::AtMost(1);
+    let report = run_in_parts(run, 0, Watch::default(), parts, &mut |_| true);
+    Ok(report.map_err(|e| e.to_string())?.result().clone())
+}
+
+#[test]
+fn a_failed_link_carries_nothing_and_the_others_carry_all() {
+    let ports = ("measure.ports", "leaf0-spine0,leaf0-spine1");
+    let used = |result: &RunResult, port: &str| {
+        let name = format!("ports.{port}.utilisation");
+        result.metrics[&name].as_f64().unwrap()
+    };
+    let whole = named(&[ports]).unwrap();
+    assert!(used(&whole, "leaf0-spine0") > 0.1 && used(&whole, "leaf0-spine1") > 0.1);
+    let failed = ("network.failed", "spine1-leaf0");
+    let left = named(&[failed, ("measure.ports", "leaf0-spine0")]).unwrap();
+    assert!(used(&left, "leaf0-spine0") > 0.9);
+    let gone = named(&[failed, ports]).unwrap_err();
+    assert!(
+        gone.starts_with("no port is named \"leaf0-spine1\"; there are leaf0-host0"),
+        "{gone}"
+    );
+}
+
+#[test]
+fn failed_links_that_are_not_there_or_cut_hosts_off_are_named() {
+    let error = |failed: &str| named(&[("network.failed", failed)]).unwrap_err();
+    let unknown = error("leaf0-spine7");
+    assert!(
+        unknown.starts_with(
+            "network.failed: no port is named \"leaf0-spine7\"; there are leaf0-host0"
+        ),
+        "{unknown}"
+    );
+    assert_eq!(
+        error("leaf0-spine0, leaf0-spine1"),
+        "network.failed: no path connects host 2 with host 0: add a link"
+    );
+    assert_eq!(
+        error("leaf1-host2"),
+        "network.failed: host 2 has 0 links, expected 1"
+    );
+}

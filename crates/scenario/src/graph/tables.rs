@@ -115,6 +115,11 @@ impl File {
         }
         let mut nodes = BTreeMap::new();
         for (number, name) in (hosts as NodeId..).zip(&self.switches) {
+            if !is_name(name.get_ref()) {
+                let expected = "letters, digits, \"-\", \"_\" or \".\", and not the name of a host, like \"host3\"";
+                let error = GraphError::field("switch", name.get_ref(), expected);
+                return Err(error.at(line_at(name.span().start)));
+            }
             if nodes.insert(name.get_ref().as_str(), number).is_some() {
                 let error =
                     GraphError::field("switch", name.get_ref(), "a name that no other switch has");
@@ -123,6 +128,14 @@ impl File {
         }
         Ok(nodes)
     }
+}
+
+/// Whether ports and files can have it in their names.
+fn is_name(name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    let is_host = name.strip_prefix("host").is_some_and(is_number);
+    !name.is_empty() && name.chars().all(is_of_name) && !is_host
 }
 
 impl Reader<'_> {
@@ -153,7 +166,8 @@ impl Reader<'_> {
         let hosts = file.host_count();
         let is_switch = |n: usize| n >= hosts;
         let switches = (0..hosts + file.switches.len()).map(is_switch).collect();
-        Graph::checked(switches, self.edges, &self.lines)
+        let names = file.switches.iter().map(|name| name.get_ref().clone());
+        Graph::checked(switches, (self.edges, &self.lines), names.collect())
     }
 
     fn add(&mut self, a: NodeId, b: NodeId, Link { rate, delay }: Link, at: usize) {

@@ -144,3 +144,20 @@ fn hosts_come_first_when_asked() {
     assert_eq!((first.edges[0].a, first.edges[0].b), (0, 2));
     assert_eq!((first.edges[1].a, first.edges[1].b), (2, 1));
 }
+
+#[test]
+fn switches_have_names_that_ports_and_files_can_have() {
+    let named = |name: &str| {
+        let text = format!(
+            "switches = [{name:?}]\n[[hosts]]\nat = {name:?}\ncount = 2\nrate = \"1 Gbit/s\"\ndelay = \"1 us\"\n"
+        );
+        Graph::parse_toml(&text).map_err(|error| error.to_string())
+    };
+    assert_eq!(named("tor-1.a_b").unwrap().names, ["tor-1.a_b"]);
+    for name in ["", "a b", "../x", "host3"] {
+        let error = named(name).unwrap_err();
+        let expected = format!("line 1: switch is \"{name}\", expected letters, digits");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    assert!(named("host").is_ok() && named("hosts3").is_ok());
+}

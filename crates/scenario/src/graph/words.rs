@@ -50,7 +50,7 @@ pub(super) fn read(text: &str) -> Result<Graph, GraphError> {
         };
         return Err(error.at(last));
     }
-    Graph::checked(switches, edges, &of_lines)
+    Graph::checked(switches, (edges, &of_lines), Vec::new())
 }
 
 /// The fields of a line.

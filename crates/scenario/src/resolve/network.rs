@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::network::{
-    Chosen, EcnKeys, FabricKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys,
+    Chosen, EcnKeys, FabricKeys, FailedKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys,
 };
 use crate::topology::{shape, Shape, ShapeKind, FILE, INLINE};
 use onramp_cc::{path, switch};
@@ -24,6 +24,7 @@ impl Resolver<'_> {
             false => self.links(),
         };
         let ports: Option<Ports> = self.section();
+        let failed: Option<FailedKeys> = self.section();
         self.check_alpha();
         let rule = self.rule();
         let paths = self.paths();
@@ -33,6 +34,7 @@ impl Resolver<'_> {
             link: link?,
             host_links,
             fabric: fabric?,
+            failed: failed?.failed,
             ports: ports?,
             rule: rule?,
             paths: paths?,

@@ -2,7 +2,9 @@
 //! Which keys apply in a run, and their values: what is written.
 
 use super::*;
-use crate::network::{EcnKeys, FabricKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys};
+use crate::network::{
+    EcnKeys, FabricKeys, FailedKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys,
+};
 use crate::setting::Setting;
 
 impl Resolver<'_> {
@@ -96,7 +98,11 @@ fn keys_of(network: &Network) -> Vec<&'static Key> {
     if network.ecn.is_some() {
         paths.extend(EcnKeys::KEYS.iter().map(|key| key.path));
     }
-    let everywhere = Ports::KEYS.iter().chain(RuleKeys::KEYS).map(|key| key.path);
+    let everywhere = Ports::KEYS
+        .iter()
+        .chain(FailedKeys::KEYS)
+        .chain(RuleKeys::KEYS);
+    let everywhere = everywhere.map(|key| key.path);
     paths.extend(everywhere);
     keys::all()
         .filter(|key| paths.contains(&key.path))

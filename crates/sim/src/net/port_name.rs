@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Names of ports. `host3` is the NIC of host 3, `switch0-host3` the port of switch 0 to host 3, and
 //! `switch0-switch4` its port to switch 4. Switches count from 0 in the order of the topology: leaves before
-//! spines; ToR, then aggregation, then core switches.
+//! spines; ToR, then aggregation, then core switches. Those of a graph have the names that it gives: `leaf0-spine1`.
 
 use crate::net::topology::Topology;
 
@@ -24,7 +24,8 @@ impl Topology {
             .map(|node| match self.is_switch(node) {
                 true => {
                     switches += 1;
-                    format!("switch{}", switches - 1)
+                    let given = self.names().get(switches - 1).cloned();
+                    given.unwrap_or_else(|| format!("switch{}", switches - 1))
                 }
                 false => format!("host{node}"),
             })

@@ -4,9 +4,10 @@
 //! Takes shapes and graphs of scenarios, reads files of nodes and links, and finds next hops. Does not know queues or
 //! packets.
 
+use crate::net::port_name::{find, UnknownPort};
 use onramp_scenario::{shape, Graph, GraphError, Shape};
 use onramp_units::{Rate, Span};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 pub use onramp_scenario::{Edge as Link, NodeId};
 
@@ -36,6 +37,8 @@ pub struct Topology {
     /// Whether each node is a switch.
     switches: Vec<bool>,
     links: Vec<Link>,
+    /// Names of the switches, in the order of their numbers; empty: they have none.
+    names: Vec<String>,
 }
 
 /// Errors of a topology or its text.
@@ -50,6 +53,8 @@ pub enum TopologyError {
         to: NodeId,
         hops: usize,
     },
+    #[error(transparent)]
+    Port(#[from] UnknownPort),
     #[error("{ports} ports, above max {MAX_PORTS}")]
     TooManyPorts { ports: usize },
 }
@@ -72,6 +77,7 @@ impl Topology {
         let topology = Topology {
             switches: graph.switches,
             links: graph.edges,
+            names: graph.names,
         };
         topology.check()?;
         Ok(topology)
@@ -202,6 +208,30 @@ impl Topology {
         let links = self.links.iter();
         let mut of_first = links.filter(|link| [link.a, link.b].map(Some).contains(&first));
         of_first.next().expect("a topology has hosts").rate
+    }
+
+    /// The names of the switches, in the order of their numbers, if they have some.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Without the links that have one of these ports at an end.
+    ///
+    /// # Errors
+    /// No port has such a name; what is left connects the hosts no longer, or not by so few switches.
+    pub fn without(self, failed: &[String]) -> Result<Topology, TopologyError> {
+        let names = self.port_names();
+        let link = |name: &String| find(&names, name).map(|port| port as usize / 2);
+        let failed = failed
+            .iter()
+            .map(link)
+            .collect::<Result<BTreeSet<usize>, _>>()?;
+        let links = self.links.into_iter().enumerate();
+        let left = links.filter(|(number, _)| !failed.contains(number));
+        Topology::of(Graph {
+            names: self.names,
+            ..Graph::new(self.switches, left.map(|(_, link)| link).collect())?
+        })
     }
 
     /// All links. Link n has the ports 2n, at `a`, and 2n + 1, at `b`.

@@ -32,6 +32,8 @@ use std::sync::Arc;
 pub enum BuildError {
     #[error("network.topology: {0}")]
     Topology(#[from] TopologyError),
+    #[error("network.failed: {0}")]
+    Failed(TopologyError),
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
@@ -295,7 +297,7 @@ pub(super) fn law(of: HostSettings<'_>, payload: Bytes) -> Option<config::Law> {
     }
 }
 
-pub(super) fn topology(network: &scenario::Network) -> Result<Topology, TopologyError> {
+pub(super) fn topology(network: &scenario::Network) -> Result<Topology, BuildError> {
     let line = |link: scenario::Link| Line {
         rate: link.rate,
         delay: link.delay,
@@ -308,8 +310,13 @@ pub(super) fn topology(network: &scenario::Network) -> Result<Topology, Topology
         }
         scenario::Topology::Shape(ref shape) => Topology::of_shape(shape, edge, fabric),
     }?;
-    Ok(match network.host_links.is_empty() {
+    let topology = match network.host_links.is_empty() {
         true => topology,
         false => topology.with_host_rates(|host| network.link_of(host).rate),
-    })
+    };
+    if network.failed.is_empty() {
+        return Ok(topology);
+    }
+    let failed: Vec<String> = network.failed.iter().map(|port| port.0.clone()).collect();
+    topology.without(&failed).map_err(BuildError::Failed)
 }
