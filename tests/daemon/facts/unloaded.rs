@@ -2,6 +2,7 @@
 //! What hosts notice of On-Ramp where nothing is congested. The same hosts carry the same load without daemons, with
 //! them, and without them again.
 use std::{
+    fs,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
     sync::atomic::{AtomicBool, Ordering},
@@ -14,7 +15,7 @@ use nix::sys::resource::{setrlimit, Resource};
 use super::frames::build_pod;
 use crate::{
     agent::Agent,
-    net::{shell, Host, Plan, Star},
+    net::{Host, Plan, Star},
     tcp::{connect, Load, Transfer},
 };
 
@@ -339,7 +340,9 @@ pub fn lone_transfers_of_bbr_with_fq() {
 
 /// A namespace may have DCTCP only if the machine allows it to everybody.
 pub fn lone_transfers_of_dctcp_with_fq() {
-    shell("cat /proc/sys/net/ipv4/tcp_available_congestion_control > /proc/sys/net/ipv4/tcp_allowed_congestion_control");
+    let list = |name: &str| format!("/proc/sys/net/ipv4/tcp_{name}_congestion_control");
+    let available = fs::read(list("available")).expect("every kernel has it");
+    fs::write(list("allowed"), available).expect("root may");
     lone_transfers("fq", "dctcp");
 }
 
