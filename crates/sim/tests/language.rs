@@ -85,9 +85,9 @@ fn a_flow_alone_in_a_network_of_mixed_lines_takes_the_closed_form() {
             .map(|f| f.path.as_deref().unwrap())
             .collect::<Vec<_>>(),
         [
-            "host0 switch0-switch1 switch1-host1",
-            "host2 switch1-switch0 switch0-host0",
-            "host0 switch0-switch1 switch1-host1"
+            "host0 a-b b-host1",
+            "host2 b-a a-host0",
+            "host0 a-b b-host1"
         ]
     );
     assert_eq!((flows[2].start_ns, flows[2].size_bytes), (500_000, Some(7)));
