@@ -53,7 +53,7 @@ pub struct Run {
     /// Who sends what, in the file's order.
     pub traffic: Vec<Traffic>,
     /// What results look at.
-    pub measure: Measure,
+    pub(crate) measure: Measure,
     /// Every key that applies, with its value, in the order of the documentation.
     pub(crate) settings: Vec<Setting>,
 }
@@ -107,6 +107,11 @@ impl Run {
         let incast = self.traffic.iter().find(is_incast);
         let observed = incast.or(self.traffic.first());
         observed.map_or(0, |traffic| traffic.generator().receiver())
+    }
+
+    /// What results look at besides.
+    pub fn measure(&self) -> &Measure {
+        &self.measure
     }
 
     /// The time that measures look at: from the warm-up to the end of the traffic.

@@ -31,6 +31,7 @@
 #![warn(missing_docs)]
 
 pub mod conformance;
+mod deadlock;
 mod domain;
 mod engine;
 mod flows;
@@ -41,6 +42,7 @@ mod simulation;
 mod tcp;
 mod watch;
 
+pub use deadlock::Deadlock;
 pub use domain::Step;
 pub use engine::rounding::Rounding;
 pub use flows::chains::Chains;
@@ -60,4 +62,3 @@ pub use onramp_cc::path::hash::address;
 pub use onramp_cc::switch::{Ecn, Rule};
 pub use simulation::{ConfigError, Simulation};
 pub use watch::capture::{CaptureError, Output};
-pub use watch::deadlock::Deadlock;

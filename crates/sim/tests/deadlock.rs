@@ -61,14 +61,11 @@ fn a_ring_that_stands_still_is_named() {
     let mut ports = found.ports.clone();
     ports.sort();
     let ring: Vec<String> = (0..SWITCHES)
-        .map(|switch| format!("switch{switch}-switch{}", (switch + 1) % SWITCHES))
+        .map(|switch| format!("s{switch}-s{}", (switch + 1) % SWITCHES))
         .collect();
     assert_eq!(ports, ring);
     let text = found.to_string();
-    assert!(
-        text.contains("switch1-switch2 waits for switch2-switch3"),
-        "{text}"
-    );
+    assert!(text.contains("s1-s2 waits for s2-s3"), "{text}");
     assert_eq!(deadlock(&scenario, 2), Some(found));
 }
 

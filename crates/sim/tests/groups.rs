@@ -15,7 +15,7 @@ warmup = "1 ms"
 [network]
 topology = { kind = "star", hosts = 8 }
 link = { rate = "10 Gbit/s", delay = "1 us" }
-ecn = { threshold = "65 kB" }
+ecn = { threshold = "65 kB", at = "10 Gbit/s" }
 buffer = "300 kB"
 [[traffic]]
 kind = "long"

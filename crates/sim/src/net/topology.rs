@@ -4,7 +4,6 @@
 //! Takes shapes and graphs of scenarios, reads files of nodes and links, and finds next hops. Does not know queues or
 //! packets.
 
-use crate::net::port_name::{find, UnknownPort};
 use onramp_scenario::{shape, Graph, GraphError, Shape};
 use onramp_units::{Rate, Span};
 use std::collections::{BTreeSet, VecDeque};
@@ -53,8 +52,6 @@ pub enum TopologyError {
         to: NodeId,
         hops: usize,
     },
-    #[error(transparent)]
-    Port(#[from] UnknownPort),
     #[error("{ports} ports, above max {MAX_PORTS}")]
     TooManyPorts { ports: usize },
 }
@@ -215,17 +212,11 @@ impl Topology {
         &self.names
     }
 
-    /// Without the links that have one of these ports at an end.
+    /// Without the links of these numbers.
     ///
     /// # Errors
-    /// No port has such a name; what is left connects the hosts no longer, or not by so few switches.
-    pub fn without(self, failed: &[String]) -> Result<Topology, TopologyError> {
-        let names = self.port_names();
-        let link = |name: &String| find(&names, name).map(|port| port as usize / 2);
-        let failed = failed
-            .iter()
-            .map(link)
-            .collect::<Result<BTreeSet<usize>, _>>()?;
+    /// What is left connects the hosts no longer, or not by so few switches.
+    pub(crate) fn without(self, failed: &BTreeSet<usize>) -> Result<Topology, TopologyError> {
         let links = self.links.into_iter().enumerate();
         let left = links.filter(|(number, _)| !failed.contains(number));
         Topology::of(Graph {

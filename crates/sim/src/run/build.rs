@@ -10,7 +10,7 @@ use crate::host::config::{self, Config, Group, Hosts, Kernel, Nic, OtherLaw, Pro
 use crate::host::rtts::RttErrors;
 use crate::net::config::{Buffer, Switch};
 use crate::net::partition::Partition;
-use crate::net::port_name::UnknownPort;
+use crate::net::port_name::{find, UnknownPort};
 use crate::net::topology::{Line, Topology, TopologyError};
 use crate::simulation::{ConfigError, Simulation};
 use crate::watch::capture::CaptureError;
@@ -19,11 +19,12 @@ use onramp_cc::switch::{Ecn, Rule};
 use onramp_cc::{nic::Preset, tcp::Entry, Cc, Mistake, Mistakes};
 use onramp_scenario::{
     self as scenario, Arrival, Connections, ControlLaw, Graph, HostKind, HostSettings, Law,
-    ProbeStamps, Qdisc, Run, Sharing,
+    PortName, ProbeStamps, Qdisc, Run, Sharing,
 };
 use onramp_sync::probe::Stamps;
 use onramp_sync::synthetic::Spread;
 use onramp_units::{Bytes, Rate, Span, Time};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A run cannot be simulated.
@@ -32,6 +33,8 @@ use std::sync::Arc;
 pub enum BuildError {
     #[error("network.topology: {0}")]
     Topology(#[from] TopologyError),
+    #[error("network.failed: {0}")]
+    NoSuchLink(UnknownPort),
     #[error("network.failed: {0}")]
     Failed(TopologyError),
     #[error(transparent)]
@@ -317,6 +320,9 @@ pub(super) fn topology(network: &scenario::Network) -> Result<Topology, BuildErr
     if network.failed.is_empty() {
         return Ok(topology);
     }
-    let failed: Vec<String> = network.failed.iter().map(|port| port.0.clone()).collect();
+    let names = topology.port_names();
+    let link = |port: &PortName| find(&names, &port.0).map(|port| port as usize / 2);
+    let failed: Result<BTreeSet<usize>, _> = network.failed.iter().map(link).collect();
+    let failed = failed.map_err(BuildError::NoSuchLink)?;
     topology.without(&failed).map_err(BuildError::Failed)
 }

@@ -32,7 +32,7 @@ pub fn memory_needed(run: &Run, parts: usize) -> Result<Bytes, BuildError> {
         true => OF_A_CONNECTION,
     };
     let is_busiest = |port: &PortName| port.0 == BUSIEST;
-    let of_port = match run.measure.ports.iter().any(is_busiest) {
+    let of_port = match run.measure().ports.iter().any(is_busiest) {
         true => OF_A_PORT + OF_SAMPLES,
         false => OF_A_PORT,
     };

@@ -6,12 +6,12 @@ use super::clocks::clock_counters;
 use super::observe::{Instant, Observer};
 use super::rows::{Requests, Rows};
 use super::series::{pair_rows, round_rows, rtt_rows};
+use crate::deadlock::Deadlock;
 use crate::host::config::MSS;
 use crate::host::delays::Delays;
 use crate::host::edge::OR_ACK_BYTES;
 use crate::host::kernel::rounds::Round;
 use crate::host::kernel::signals::Pair;
-use crate::watch::deadlock::Deadlock;
 use onramp_cc::Mistake;
 use onramp_results::{
     Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent,
@@ -152,7 +152,7 @@ fn counters(run: &Run, observer: &Observer, names: &[String]) -> Counters {
         },
         drops: after.drops - before.drops,
         port: ports[0].clone(),
-        ports: match run.measure.ports.is_empty() {
+        ports: match run.measure().ports.is_empty() {
             true => Vec::new(),
             false => ports,
         },
