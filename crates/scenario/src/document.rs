@@ -6,7 +6,7 @@ mod cases;
 
 use crate::error::{Error, Origin, Problem};
 use crate::graph::{Graph, GraphError};
-use crate::key::{Check, Key, LIST};
+use crate::key::{Key, Texts, LIST};
 use crate::keys::{self, Entries, TableEntry};
 use crate::network::{GraphKeys, Inline};
 use crate::setting::Setting;

@@ -127,20 +127,32 @@ impl Scope {
 /// Between the texts of a list.
 pub(crate) const LIST: &str = ", ";
 
-/// The text of a value, or of a list of them, as it is printed.
-pub(crate) trait Check {
+/// The text of a value, or of a list of them.
+pub(crate) trait Texts {
+    /// As it is printed.
+    ///
     /// # Errors
     /// It is no value of the key.
     fn check(&self, text: &str) -> Result<String, Wrong>;
+
+    /// The texts of a list, or the only one.
+    fn texts(&self, text: &str) -> Vec<String>;
 }
 
-impl Check for Key {
+impl Texts for Key {
     fn check(&self, text: &str) -> Result<String, Wrong> {
         if !self.form.is_list() {
             return self.form.check(text);
         }
         let texts = text.split(',').map(|text| self.form.check(text.trim()));
         Ok(texts.collect::<Result<Vec<_>, _>>()?.join(LIST))
+    }
+
+    fn texts(&self, text: &str) -> Vec<String> {
+        match self.form.is_list() {
+            true => text.split(LIST).map(str::to_owned).collect(),
+            false => vec![text.to_owned()],
+        }
     }
 }
 

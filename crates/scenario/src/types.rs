@@ -15,6 +15,7 @@ use crate::on_ramp::OnRamp;
 use crate::setting::Setting;
 use crate::traffic::{Measured, Traffic};
 use onramp_cc::Tuning;
+use onramp_keys::Section;
 use onramp_law::Law;
 use onramp_units::Span;
 use std::collections::BTreeMap;
@@ -52,8 +53,6 @@ pub struct Run {
     pub groups: Vec<Group>,
     /// Who sends what, in the file's order.
     pub traffic: Vec<Traffic>,
-    /// What results look at.
-    pub(crate) measure: Measure,
     /// Every key that applies, with its value, in the order of the documentation.
     pub(crate) settings: Vec<Setting>,
 }
@@ -110,8 +109,8 @@ impl Run {
     }
 
     /// What results look at besides.
-    pub fn measure(&self) -> &Measure {
-        &self.measure
+    pub fn measure(&self) -> Measure {
+        Measure::read(self).expect("its texts have been checked")
     }
 
     /// The time that measures look at: from the warm-up to the end of the traffic.

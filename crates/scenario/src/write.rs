@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Writes scenarios and runs as text: TOML that parses to an equal value, and JSON of the same shape for results.
 
-use crate::key::{Key, LIST};
+use crate::key::{Key, Texts};
 use crate::keys::{self, TableEntry};
 use crate::network::{GraphKeys, Inline, Topology};
 use crate::scenario::Scenario;
@@ -25,8 +25,8 @@ impl Setting {
             return toml::Value::Table(network.cloned().unwrap_or_default());
         }
         if self.key.form.is_list() {
-            let texts = self.text.split(LIST).map(toml::Value::from);
-            return toml::Value::Array(texts.collect());
+            let texts = self.key.texts(&self.text).into_iter();
+            return toml::Value::Array(texts.map(toml::Value::from).collect());
         }
         let written = self.key.form.written();
         let text = &self.text;
@@ -83,7 +83,7 @@ impl Source for Run {
     fn texts(&self, path: &str) -> Option<Vec<String>> {
         let mut settings = self.settings.iter();
         let setting = settings.find(|setting| setting.key.path == path)?;
-        Some(vec![setting.text.clone()])
+        Some(setting.key.texts(&setting.text))
     }
 }
 

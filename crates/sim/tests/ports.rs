@@ -73,6 +73,19 @@ fn the_first_named_port_is_the_measured_one() {
 }
 
 #[test]
+fn what_is_written_of_a_list_is_read() {
+    let set = [("measure.ports", "switch0-switch1,busiest")];
+    let scenario = Scenario::parse_with(DUMBBELL, "t", &set).unwrap();
+    let text = scenario.runs()[0].to_toml();
+    assert!(
+        text.contains("ports = [\"switch0-switch1\", \"busiest\"]"),
+        "{text}"
+    );
+    let again = Scenario::parse(&text, "t").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(again.runs()[0], scenario.runs()[0]);
+}
+
+#[test]
 fn the_busiest_port_is_found() {
     let result = simulate("busiest", 1);
     assert_eq!(result.metrics["port.name"], "switch0-switch1");

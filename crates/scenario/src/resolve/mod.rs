@@ -13,7 +13,7 @@ use crate::document::{Document, Given, Layer};
 use crate::error::{Error, Origin, Problem};
 use crate::experiment::Experiment;
 use crate::files::Files;
-use crate::key::{Check, Key, Scope, LIST};
+use crate::key::{Key, Scope, Texts};
 use crate::keys;
 use crate::values::{last_host, names_hosts};
 use crate::*;
@@ -71,10 +71,7 @@ fn text_of(key: &Key, given: Option<&Given>, from: &dyn Source) -> Option<Vec<St
         (None, Absent::By(_, compute)) => key.form.check(&compute(from)?).ok()?,
         (None, _) => key.default()?,
     };
-    Some(match key.form.is_list() {
-        true => text.split(LIST).map(str::to_owned).collect(),
-        false => vec![text],
-    })
+    Some(key.texts(&text))
 }
 
 pub(crate) struct Resolver<'a> {
@@ -260,7 +257,7 @@ impl<'a> Resolver<'a> {
         let law_tuning = self.law_tuning_of(onramp);
         let traffic = self.traffic();
         let groups = self.groups(&mut network, host);
-        let experiment = experiment?;
+        let (experiment, Measure { .. }) = (experiment?, measure?);
         let run = Run {
             params: BTreeMap::new(),
             title: experiment.title.0,
@@ -276,7 +273,6 @@ impl<'a> Resolver<'a> {
             law_tuning: law_tuning?,
             groups: groups?,
             traffic: traffic?,
-            measure: measure?,
             settings: Vec::new(),
         };
         let run = self.with_settings(run);

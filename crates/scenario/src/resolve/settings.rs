@@ -2,6 +2,7 @@
 //! Which keys apply in a run, and their values: what is written.
 
 use super::*;
+use crate::key::LIST;
 use crate::network::{
     EcnKeys, FabricKeys, FailedKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys,
 };
@@ -37,7 +38,7 @@ impl Resolver<'_> {
 
     pub(super) fn settings_of(&self, keys: impl IntoIterator<Item = &'static Key>) -> Vec<Setting> {
         let setting = |key: &'static Key| {
-            let text = self.text(key.path)?;
+            let text = self.texts(key.path)?.join(LIST);
             Some(Setting {
                 key,
                 entry: None,

@@ -54,7 +54,7 @@ pub fn check_watch(run: &Run, ports: &[String], series: &[String]) -> Result<(),
     for place in series {
         Subject::parse(place, &names)?;
     }
-    wanted(run.measure(), &names)?;
+    wanted(&run.measure(), &names)?;
     Ok(())
 }
 
@@ -112,7 +112,7 @@ pub fn run_in_parts(
         simulation.start_capture(find(&names, &name)?, &name, out)?;
     }
     let places = places(&watch.series, &names, labels.count())?;
-    let wanted = wanted(run.measure(), &names)?;
+    let wanted = wanted(&run.measure(), &names)?;
     let warm = warm_up(run, &mut simulation, progress);
     if places.contains(&Subject::Pairs) {
         simulation.watch_signals();
