@@ -17,59 +17,74 @@ pub struct TableColumn {
     pub cells: Vec<Option<String>>,
 }
 
-/// The headings of a column, and the value of a run that it shows.
-type Shown = (&'static str, &'static str, fn(&RunResult) -> Option<String>);
+/// The value of a run that a column shows.
+#[derive(Clone, Copy)]
+enum Cell {
+    /// A field of a distribution.
+    Field(&'static str, &'static str),
+    Of(fn(&RunResult) -> Option<String>),
+}
+
+impl Cell {
+    fn text(self, run: &RunResult) -> Option<String> {
+        match self {
+            Cell::Field(metric, field) => number(run, metric, field),
+            Cell::Of(text) => text(run),
+        }
+    }
+}
+
+/// The headings of a column, and what it shows.
+type Shown = (&'static str, &'static str, Cell);
 
 const COLUMNS: [Shown; 19] = [
-    ("RCT us", "mean", |run| number(run, "incast.rct_us", "mean")),
-    ("RCT us", "p50", |run| number(run, "incast.rct_us", "p50")),
-    ("RCT us", "p99", |run| number(run, "incast.rct_us", "p99")),
-    ("request us", "mean", |run| {
-        number(run, "request.rct_us", "mean")
-    }),
-    ("request us", "p50", |run| {
-        number(run, "request.rct_us", "p50")
-    }),
-    ("request us", "p99", |run| {
-        number(run, "request.rct_us", "p99")
-    }),
-    ("step us", "mean", |run| {
-        number(run, "all_to_all.step_us", "mean")
-    }),
-    ("step us", "p50", |run| {
-        number(run, "all_to_all.step_us", "p50")
-    }),
-    ("step us", "p99", |run| {
-        number(run, "all_to_all.step_us", "p99")
-    }),
-    ("FCT mean us", "small", |run| {
-        number(run, "background.fct_us.small", "mean")
-    }),
-    ("FCT mean us", "medium", |run| {
-        number(run, "background.fct_us.medium", "mean")
-    }),
-    ("FCT mean us", "large", |run| {
-        number(run, "background.fct_us.large", "mean")
-    }),
-    ("", "drops", |run| count(run, "drops")),
-    ("time-", "outs", |run| count(run, "timeouts")),
-    ("goodput", "Gbit/s", |run| {
-        value(run, "background.goodput_gbps").map(|v| format!("{v:.2}"))
-    }),
-    ("port", "used %", |run| {
-        value(run, "utilisation").map(|v| format!("{:.1}", v * 100.0))
-    }),
-    ("queue us", "p99", |run| number(run, "queue_us", "p99")),
-    ("OWD us", "p99", |run| number(run, "owd_us", "p99")),
-    ("un-", "finished", unfinished),
+    ("RCT us", "mean", Cell::Field("incast.rct_us", "mean")),
+    ("RCT us", "p50", Cell::Field("incast.rct_us", "p50")),
+    ("RCT us", "p99", Cell::Field("incast.rct_us", "p99")),
+    ("request us", "mean", Cell::Field("request.rct_us", "mean")),
+    ("request us", "p50", Cell::Field("request.rct_us", "p50")),
+    ("request us", "p99", Cell::Field("request.rct_us", "p99")),
+    ("step us", "mean", Cell::Field("all_to_all.step_us", "mean")),
+    ("step us", "p50", Cell::Field("all_to_all.step_us", "p50")),
+    ("step us", "p99", Cell::Field("all_to_all.step_us", "p99")),
+    (
+        "FCT mean us",
+        "small",
+        Cell::Field("background.fct_us.small", "mean"),
+    ),
+    (
+        "FCT mean us",
+        "medium",
+        Cell::Field("background.fct_us.medium", "mean"),
+    ),
+    (
+        "FCT mean us",
+        "large",
+        Cell::Field("background.fct_us.large", "mean"),
+    ),
+    ("", "drops", Cell::Of(|run| count(run, "drops"))),
+    ("time-", "outs", Cell::Of(|run| count(run, "timeouts"))),
+    (
+        "goodput",
+        "Gbit/s",
+        Cell::Of(|run| value(run, "background.goodput_gbps").map(|v| format!("{v:.2}"))),
+    ),
+    (
+        "port",
+        "used %",
+        Cell::Of(|run| value(run, "utilisation").map(|v| format!("{:.1}", v * 100.0))),
+    ),
+    ("queue us", "p99", Cell::Field("queue_us", "p99")),
+    ("OWD us", "p99", Cell::Field("owd_us", "p99")),
+    ("un-", "finished", Cell::Of(unfinished)),
 ];
 
 /// The columns after the case's name that at least one run fills.
 pub fn table_columns(runs: &[RunResult]) -> Vec<TableColumn> {
-    let column = |(group, name, show): Shown| TableColumn {
+    let column = |(group, name, cell): Shown| TableColumn {
         group,
         name,
-        cells: runs.iter().map(show).collect(),
+        cells: runs.iter().map(|run| cell.text(run)).collect(),
     };
     let mut columns: Vec<TableColumn> = COLUMNS.map(column).into();
     columns.retain(|column| column.cells.iter().any(Option::is_some));

@@ -18,7 +18,7 @@ const SECTIONS: [(&str, &str, &str); 9] = [
     ("clock", "[clock]", "Errors of the hosts' clocks, which have a normal distribution over the hosts, and clock synchronisation. The rack's hosts share the clock of one kernel; each daemon adds the error that its host has in the simulator with the same seed."),
     ("traffic", "[[traffic]]", "One entry for each kind of traffic in the experiment. An entry has only the keys of its `kind`."),
     ("onramp", "[onramp]", "The control law. With `law = \"off\"` the other keys have no effect."),
-    ("measure", "[measure]", "What results look at."),
+    ("measure", "[measure]", "The ports that results measure."),
 ];
 
 const INTRO: &str = "\

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Keys of [measure]: what results look at.
+//! Keys of [measure]: the ports that results measure.
 
 use crate::key::{simulated, Scope};
 use onramp_keys::Absent::Without;
 use onramp_keys::{section, Value, Wrong};
 
 section! {
-    /// What results look at.
+    /// The ports that results measure.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Measure in "measure" with Scope {
         ports: Vec<PortName> = Without("the switch port to the measured host"), simulated(),
@@ -23,13 +23,18 @@ pub const BUSIEST: &str = "busiest";
 
 const LONGEST_NAME: usize = 100;
 
+/// Whether ports and files can have it in their names.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !text.is_empty() && text.chars().all(is_of_name)
+}
+
 impl Value for PortName {
     type Bounds = ();
     const PLACEHOLDER: &'static str = "PORT";
 
     fn read(text: &str, (): ()) -> Result<PortName, Wrong> {
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        match (1..=LONGEST_NAME).contains(&text.len()) && text.chars().all(is_of_name) {
+        match text.len() <= LONGEST_NAME && is_name(text) {
             true => Ok(PortName(text.to_owned())),
             false => Err(Wrong::unlike::<PortName>(())),
         }

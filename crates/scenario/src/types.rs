@@ -108,7 +108,7 @@ impl Run {
         observed.map_or(0, |traffic| traffic.generator().receiver())
     }
 
-    /// What results look at besides.
+    /// The ports that results measure, if the scenario names some.
     pub fn measure(&self) -> Measure {
         Measure::read(self).expect("its texts have been checked")
     }

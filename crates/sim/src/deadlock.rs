@@ -2,7 +2,8 @@
 //! Deadlocks of priority flow control: ports that wait for each other in a circle, so that their packets never leave.
 //!
 //! A port may wait for ever if the switch at the other end would keep it paused although everything left that switch
-//! except what waits in ports that wait for ever (Hu et al., HotNets 2016, call this a cyclic buffer dependency).
+//! except what waits in ports that wait for ever. That needs a cyclic buffer dependency (Hu et al., HotNets 2016), and more:
+//! buffers so full that none of its ports resumes.
 
 use crate::net::fabric::memory::{Ingress, Memory};
 use crate::simulation::Simulation;

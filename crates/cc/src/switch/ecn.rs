@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Marks by the length of the egress queue (RED on the instantaneous queue, as in DCTCP and DCQCN). Lengths apply to
-//! ports at one rate, by default the hosts', and are proportional to the rate at others. Its keys are `network.ecn`, because the virtual
+//! ports at one rate, by default the hosts', and are proportional to the rate at others. Its keys are `network.ecn`, because
+//! the virtual
 //! rack has them too.
 
 use super::{Lines, Rule, Seen, SwitchRule, Verdict};

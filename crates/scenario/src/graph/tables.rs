@@ -3,6 +3,7 @@
 
 use super::{read_delay, read_rate, Edge, Graph, GraphError, NodeId, MAX_COUNT};
 use crate::graph::Link;
+use crate::measure::is_name;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use toml::de::Error;
@@ -115,7 +116,7 @@ impl File {
         }
         let mut nodes = BTreeMap::new();
         for (number, name) in (hosts as NodeId..).zip(&self.switches) {
-            if !is_name(name.get_ref()) {
+            if !is_switch_name(name.get_ref()) {
                 let expected = "letters, digits, \"-\", \"_\" or \".\", and not the name of a host, like \"host3\"";
                 let error = GraphError::field("switch", name.get_ref(), expected);
                 return Err(error.at(line_at(name.span().start)));
@@ -130,12 +131,11 @@ impl File {
     }
 }
 
-/// Whether ports and files can have it in their names.
-fn is_name(name: &str) -> bool {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+/// Whether a switch can have it: it is no host's.
+fn is_switch_name(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     let is_host = name.strip_prefix("host").is_some_and(is_number);
-    !name.is_empty() && name.chars().all(is_of_name) && !is_host
+    is_name(name) && !is_host
 }
 
 impl Reader<'_> {
