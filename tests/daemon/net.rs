@@ -163,6 +163,18 @@ impl Star {
         (&self.hosts[0], &self.hosts[1])
     }
 
+    /// From now on what a device sends arrives in the order in which it was sent, as through the ring of a NIC. Else veth
+    /// puts it into the backlog of the processor that sends, and of processors that take turns one overtakes another.
+    pub fn receive_in_order(&self) {
+        let all = "/sys/class/net/*/queues/rx-*/rps_cpus";
+        let line = format!("for file in {all}; do echo 1 > $file; done");
+        let hosts = self.hosts.iter().map(|host| &host.ns);
+        for ns in hosts.chain([&self.switch]) {
+            let status = ns.command(&["sh", "-c", &line]).status();
+            assert!(status.expect("ip starts").success(), "{}: {line}", ns.0);
+        }
+    }
+
     /// Packets dropped so far at the port towards `host`.
     pub fn drops_towards(&self, host: &Host) -> u64 {
         self.switch

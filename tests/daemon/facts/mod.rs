@@ -387,6 +387,7 @@ facts! {
     }
     unloaded {
         a_host_before_with_and_after_daemons: 400,
+        throughput_by_part_of_on_ramp: 150,
         lone_transfers_of_cubic_with_fq: 600,
         lone_transfers_of_reno_with_fq: 400,
         lone_transfers_of_bbr_with_fq: 400,

@@ -10,7 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::sys::resource::{setrlimit, Resource};
+use nix::sys::{
+    resource::{setrlimit, Resource},
+    signal::Signal,
+};
 
 use super::frames::build_pod;
 use crate::{
@@ -221,18 +224,74 @@ pub fn build(case: &Case, network: &Network) -> Star {
 }
 
 fn measure(case: &Case, from: &Host, to: &Host) -> Measured {
-    let load = Load {
-        v6: case.big.is_some(),
-        ..Load::bytes(TRANSFERRED)
-    };
-    let transfer = |_| Transfer::start(from, to, load).finish().mbit_per_s();
-    let rates = in_order((0..TRANSFERS).map(transfer));
+    let rates = rates(case, from, to);
     let us = round_trips(from, to);
     Measured {
         mbit_per_s: at(&rates, 0.5),
         p50_us: at(&us, 0.5),
         p99_us: at(&us, 0.99),
     }
+}
+
+/// Of transfers, Mbit/s, in order.
+fn rates(case: &Case, from: &Host, to: &Host) -> Vec<f64> {
+    let load = Load {
+        v6: case.big.is_some(),
+        ..Load::bytes(TRANSFERRED)
+    };
+    let transfer = |_| Transfer::start(from, to, load).finish().mbit_per_s();
+    in_order((0..TRANSFERS).map(transfer))
+}
+
+/// Which part of On-Ramp costs throughput where the processor is slow: prints a table of docs/unloaded.md.
+pub fn throughput_by_part_of_on_ramp() {
+    let network = &NETWORKS[0];
+    println!("| the hosts have | daemons | Mbit/s, least | median | most | change of the median |");
+    println!("|---|---|---|---|---|---|");
+    for name in ["fq", "fq, no offloads", "fq, BIG TCP"] {
+        let case = CASES.iter().find(|case| case.name == name);
+        parts(case.expect("a case"), network);
+    }
+}
+
+fn parts(case: &Case, network: &Network) {
+    let star = build(case, network);
+    let (from, to) = star.pair();
+    rates(case, from, to); // caches and the routes' metrics are warm
+    let without = rates(case, from, to);
+    let say = |daemons: &str, rates: &[f64]| {
+        let [least, median, most] = [0.0, 0.5, 0.999].map(|part| at(rates, part));
+        let change = 100.0 * (median / at(&without, 0.5) - 1.0);
+        println!(
+            "| {} | {daemons} | {least:.1} | {median:.1} | {most:.1} | {change:+.2} % |",
+            case.name
+        );
+    };
+    say("none", &without);
+    let parts: [(&str, &[&Host], &[&str]); 6] = [
+        ("at the sender", &[from], &[]),
+        ("at the receiver", &[to], &[]),
+        ("at both", &[from, to], &[]),
+        ("at both, law off", &[from, to], &["--law", "off"]),
+        (
+            "at both, an OR-ACK each MB",
+            &[from, to],
+            &["--orack-every", "1MB"],
+        ),
+        ("at both, --pace off", &[from, to], &["--pace", "off"]),
+    ];
+    for (daemons, hosts, options) in parts {
+        let options = [DAEMON, &["--threshold", network.threshold], options].concat();
+        let agents = hosts
+            .iter()
+            .map(|host| Agent::start_exactly(host, &options));
+        let agents: Vec<Agent> = agents.collect();
+        say(daemons, &rates(case, from, to));
+        for agent in agents {
+            assert_eq!(agent.stop(Signal::SIGTERM).code, Some(0));
+        }
+    }
+    say("none again", &rates(case, from, to));
 }
 
 pub fn in_order(values: impl Iterator<Item = f64>) -> Vec<f64> {
