@@ -196,15 +196,21 @@ fn numbers_beyond_their_type_are_beyond_the_keys_bound() {
 
 #[test]
 fn missing_tables_are_reported_at_the_top() {
+    let kinds: Vec<String> = shapes()
+        .map(|kind| format!("{:?} or ", kind.name))
+        .collect();
+    let kinds = kinds.concat();
     assert_eq!(
         errors(""),
-        "t:1: duration is missing, expected a time, 1 us to 3600 s\n\
+        format!(
+            "t:1: duration is missing, expected a time, 1 us to 3600 s\n\
          t:1: network.link.delay is missing, expected a time, 0 s to 100 ms\n\
          t:1: network.link.rate is missing, expected a rate, 1 Mbit/s to 1 Tbit/s\n\
          t:1: network.topology.hosts is missing, expected a number, 2 to 4096\n\
-         t:1: network.topology.kind is missing, expected \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\" or \"file\" or \"inline\"\n\
+         t:1: network.topology.kind is missing, expected {kinds}\"file\" or \"inline\"\n\
          t:1: title is missing, expected one line of 1 to 200 characters\n\
          t:1: traffic is missing, expected at least one [[traffic]] entry"
+        )
     );
 }
 
