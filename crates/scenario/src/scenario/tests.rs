@@ -8,6 +8,7 @@ mod written;
 use super::*;
 use crate::host::Qdisc;
 use crate::network::Sharing;
+use crate::topology::shapes;
 use onramp_law::Law;
 use onramp_units::{Bytes, Span};
 
