@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
+use onramp_results::{Lines, SummaryFile};
 use onramp_runs::Existing;
 
 use crate::scenario::{read, Read};
+
+/// Most runs of a scenario, so most seeds.
+const MAX_SEEDS: usize = 1000;
 
 /// A scenario and replaced keys.
 #[derive(clap::Args)]
@@ -20,6 +24,32 @@ pub struct ScenarioArgs {
     /// Seed of all random numbers [default: the scenario's]
     #[arg(long, allow_negative_numbers = true, value_parser = seed)]
     seed: Option<u64>,
+    /// Seeds, each with a run of every case: 1-5, or 1,4,9. The table has their means
+    #[arg(long, allow_negative_numbers = true, value_parser = seeds, conflicts_with = "seed")]
+    seeds: Option<Seeds>,
+}
+
+/// Seeds in the order in which they were given.
+#[derive(Clone, Debug, PartialEq)]
+struct Seeds(Vec<u64>);
+
+/// What has a line in the table of a scenario's runs.
+#[derive(clap::Args)]
+pub struct LinesArgs {
+    /// Print a line of the table for each seed, not their mean
+    #[arg(long)]
+    each_seed: bool,
+}
+
+impl LinesArgs {
+    /// The table of `summary`.
+    pub fn table(&self, summary: &SummaryFile) -> String {
+        let lines = match self.each_seed {
+            true => Lines::Runs,
+            false => Lines::Cases,
+        };
+        onramp_results::table(summary, lines)
+    }
 }
 
 impl ScenarioArgs {
@@ -35,7 +65,9 @@ impl ScenarioArgs {
 
     /// Reads the scenario and replaces its keys.
     pub fn read(&self) -> Result<Read> {
-        let seed = self.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
+        let one = self.seed.map(|seed| seed.to_string());
+        let several = self.seeds.as_ref().map(|Seeds(all)| format!("{all:?}"));
+        let seed = one.or(several).map(|value| ("seed".to_owned(), value));
         let set: Vec<_> = self.set.iter().cloned().chain(seed).collect();
         read(&self.file, &set)
     }
@@ -104,6 +136,26 @@ fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(bound)
 }
 
+/// A range, or a list of numbers and ranges.
+fn seeds(text: &str) -> Result<Seeds, String> {
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (seed(first.trim())?, seed(last.trim())?);
+        if last < first {
+            return Err(format!("{part} has no seed: its end is below its begin"));
+        }
+        if (last - first) >= MAX_SEEDS as u64 || all.len() >= MAX_SEEDS {
+            return Err(format!("expected at most {MAX_SEEDS} seeds"));
+        }
+        all.extend(first..=last);
+    }
+    match (1..all.len()).find(|&at| all[..at].contains(&all[at])) {
+        Some(at) => Err(format!("seed {} is twice in it", all[at])),
+        None => Ok(Seeds(all)),
+    }
+}
+
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("expected a whole number, at least 1".to_owned()),
@@ -123,6 +175,23 @@ mod tests {
             .unwrap_err()
             .contains("from 0 to 18446744073709551615"));
         assert!(key_value("duration").unwrap_err().contains("KEY=VALUE"));
+    }
+
+    #[test]
+    fn seeds_are_ranges_and_lists() {
+        assert_eq!(seeds("1-5"), Ok(Seeds(vec![1, 2, 3, 4, 5])));
+        assert_eq!(seeds("9, 1,4-5"), Ok(Seeds(vec![9, 1, 4, 5])));
+        for (text, part) in [
+            ("5-1", "5-1 has no seed"),
+            ("1-3,2", "seed 2 is twice in it"),
+            ("0-18446744073709551615", "at most 1000 seeds"),
+            ("one", "from 0 to 18446744073709551615"),
+            ("", "from 0 to"),
+            ("-1", "from 0 to"),
+        ] {
+            let error = seeds(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
     }
 }
 

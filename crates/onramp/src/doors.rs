@@ -26,7 +26,9 @@ const DOORS: [(&str, &[&str]); 4] = [
     ),
     (
         "I do research",
-        &["scenario", "sim", "rack", "report", "cc", "tbtcp"],
+        &[
+            "scenario", "sim", "rack", "compare", "report", "cc", "tbtcp",
+        ],
     ),
     ("I doubt the papers", &["reproduce"]),
     ("Help", &["reference", "help"]),

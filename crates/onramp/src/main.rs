@@ -8,6 +8,7 @@ mod args;
 mod bugtool;
 mod cc;
 mod clock;
+mod compare;
 mod connectivity;
 mod daemons;
 #[cfg(feature = "agent")]
@@ -99,6 +100,11 @@ enum Command {
     /// Make a file with keys of the fleet, or change the keys of one
     #[command(after_help = keygen::EXAMPLES)]
     Keygen(keygen::Args),
+    /// Compare cases with a baseline: paired differences with intervals, and which are beyond noise
+    #[command(
+        after_help = "Examples: onramp compare results/incast --baseline case=fq\n          onramp compare before after --baseline dir=before --metric incast.rct_us.p99"
+    )]
+    Compare(compare::Args),
     /// Test between two hosts whether OR-ACKs go there and come back, and keys and clocks agree
     #[command(subcommand)]
     Connectivity(connectivity::Command),
@@ -208,6 +214,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         #[cfg(not(feature = "rack"))]
         Command::Rack(_) => missing::refuse("rack"),
         Command::Reference(args) => reference::run(&args, Cli::command()),
+        Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Scenario(command) => scenario::run(&command),

@@ -14,7 +14,7 @@ use onramp_runs::{cancelled_by_signals, Line};
 use onramp_scenario::Scenario;
 use serde_json::json;
 
-use crate::args::{Machines, OutArgs, ScenarioArgs, ThreadArgs};
+use crate::args::{LinesArgs, Machines, OutArgs, ScenarioArgs, ThreadArgs};
 use crate::output::{self, World};
 
 #[derive(Subcommand)]
@@ -48,6 +48,8 @@ pub struct RunArgs {
     /// Also measure the CPU time per frame; takes two to three times as long
     #[arg(long)]
     measure_cpu: bool,
+    #[command(flatten)]
+    lines: LinesArgs,
     /// Print summary.json instead of the table
     #[arg(long)]
     json: bool,
@@ -106,7 +108,7 @@ fn run_scenario(args: RunArgs) -> Result<()> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
-        print!("{}", onramp_results::table(&summary));
+        print!("{}", args.lines.table(&summary));
     }
     eprintln!("results are in {}", out.display());
     output::whole(&summary)

@@ -7,8 +7,10 @@ use anyhow::{bail, Context, Result};
 use onramp_clock::status::Status;
 use onramp_report::{page, OneWayDelay, Samples, Section};
 use onramp_reproduce::natural;
-use onramp_results::figure::Figure;
-use onramp_results::{measured_series, read_json, request_times, write_whole, SummaryFile, SCHEMA};
+use onramp_results::figure::{self, Figure};
+use onramp_results::{
+    measured_series, read_json, request_times, write_whole, SummaryFile, RUNS, SCHEMA,
+};
 use serde::Deserialize;
 
 /// Files of results with the commands that write them. A directory counts by the first that it has.
@@ -62,7 +64,7 @@ fn files(given: &Path) -> Result<Vec<PathBuf>> {
     if !found.is_empty() {
         return Ok(found);
     }
-    if given.join("run-0.json").exists() {
+    if given.join(RUNS).is_dir() {
         bail!("{shown} has runs but no summary.json, because the command was killed; repeat the command");
     }
     bail!(
@@ -103,12 +105,12 @@ pub fn section(file: &Path) -> Result<Section> {
     let shown = directory.display().to_string();
     match file.file_name().and_then(|name| name.to_str()) {
         Some("figure.json") => {
-            let figure: Figure = of_this_schema(file, "run onramp reproduce")?;
+            let figure: Figure = of_schema(figure::SCHEMA, file, "run onramp reproduce")?;
             let now = onramp_reproduce::made_by(&figure.id);
             Section::of_figure(figure, &shown, &now).with_context(|| file.display().to_string())
         }
         Some("summary.json") => {
-            let summary: SummaryFile = of_this_schema(file, "run the scenario")?;
+            let summary = summary(file)?;
             let samples = Samples {
                 requests: request_times(directory)?,
                 queue: measured_series(directory, "queue_us")?,
@@ -125,22 +127,27 @@ pub fn section(file: &Path) -> Result<Section> {
     }
 }
 
-/// Reads a file of results if its schema is this version's. `remedy` makes it again.
-fn of_this_schema<T: for<'de> Deserialize<'de>>(file: &Path, remedy: &str) -> Result<T> {
+/// Reads a `summary.json` of this version.
+pub fn summary(file: &Path) -> Result<SummaryFile> {
+    of_schema(SCHEMA, file, "run the scenario")
+}
+
+/// Reads a file of results if it has the schema `known`. `remedy` makes it again.
+fn of_schema<T: for<'de> Deserialize<'de>>(known: u32, file: &Path, remedy: &str) -> Result<T> {
     #[derive(Deserialize)]
     struct Versioned {
         schema: u32,
     }
     let Versioned { schema } = read_json(file)?;
-    if schema != SCHEMA {
-        let age = if schema < SCHEMA {
+    if schema != known {
+        let age = if schema < known {
             "an older"
         } else {
             "a newer"
         };
         let shown = file.display();
         bail!(
-            "{shown} is of {age} onramp: its schema is {schema}, expected {SCHEMA}; {remedy} again"
+            "{shown} is of {age} onramp: its schema is {schema}, expected {known}; {remedy} again"
         );
     }
     Ok(read_json(file)?)
@@ -192,7 +199,7 @@ fn delays(file: &Path) -> Result<Section> {
 }
 
 /// The last part of a path.
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute
         .file_name()

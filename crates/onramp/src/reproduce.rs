@@ -286,7 +286,7 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
     }
 
     fn written(args: &Args, run: usize) -> std::time::SystemTime {
-        let path = args.out.join(format!("quick/tiny/run-{run}.json"));
+        let path = args.out.join(format!("quick/tiny/runs/run-{run}.json"));
         std::fs::metadata(path).unwrap().modified().unwrap()
     }
 
@@ -311,7 +311,7 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
 
         // Interrupted in run 1: the results of other runs stay.
         let before = (written(&args, 0), written(&args, 1));
-        std::fs::remove_file(args.out.join("quick/tiny/run-1.json")).unwrap();
+        std::fs::remove_file(args.out.join("quick/tiny/runs/run-1.json")).unwrap();
         reproduce(&args, &go_on).unwrap();
         let after = (written(&args, 0), written(&args, 1));
         assert!(before.0 == after.0 && before.1 < after.1);
@@ -353,7 +353,7 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
             was
         };
         assert_eq!(of_model("another"), onramp_reproduce::SIMULATOR);
-        std::fs::remove_file(args.out.join("quick/tiny/run-1.json")).unwrap();
+        std::fs::remove_file(args.out.join("quick/tiny/runs/run-1.json")).unwrap();
         reproduce(&args, &go_on).unwrap();
         assert_eq!(written(&args, 0), before);
         assert_eq!(of_model("another"), "another");

@@ -15,13 +15,13 @@ use watch::Watch;
 
 pub use simulate::Simulations;
 
-use crate::args::{OutArgs, ScenarioArgs, ThreadArgs};
+use crate::args::{LinesArgs, OutArgs, ScenarioArgs, ThreadArgs};
 use crate::output::{self, World};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Simulate a scenario; prints the same table as onramp rack run
-    #[command(after_help = "Example: onramp sim run scenarios/fabric.toml --threads 2")]
+    #[command(after_help = "Example: onramp sim run scenarios/fabric.toml --seeds 1-5")]
     Run(RunArgs),
     /// Simulate a list of flows on a network, both in the HPCC simulator's file formats; prints CSV
     #[command(
@@ -43,6 +43,8 @@ pub struct RunArgs {
     out: OutArgs,
     #[command(flatten)]
     watch: Watch,
+    #[command(flatten)]
+    lines: LinesArgs,
     /// Print summary.json instead of the table
     #[arg(long)]
     json: bool,
@@ -50,7 +52,7 @@ pub struct RunArgs {
 
 pub fn run(command: Command) -> Result<()> {
     match command {
-        Command::Run(args) => run_scenario(args, onramp_results::table),
+        Command::Run(args) => run_scenario(args, |args, summary| args.lines.table(summary)),
         Command::Replay(args) => replay::run(&args),
         Command::Bench(args) => bench::run(&args),
     }
@@ -62,10 +64,10 @@ pub fn simulate_clocks(mut args: RunArgs) -> Result<()> {
     let (scenario, _) = args.scenario.read()?;
     clocks::check(&scenario)
         .with_context(|| format!("{}: nothing to show", args.scenario.file().display()))?;
-    run_scenario(args, clocks::table)
+    run_scenario(args, |_, summary| clocks::table(summary))
 }
 
-fn run_scenario(args: RunArgs, table: fn(&SummaryFile) -> String) -> Result<()> {
+fn run_scenario(args: RunArgs, table: fn(&RunArgs, &SummaryFile) -> String) -> Result<()> {
     let file = args.scenario.file();
     let (scenario, files) = args.scenario.read()?;
     args.watch.check(&scenario)?;
@@ -89,7 +91,7 @@ fn run_scenario(args: RunArgs, table: fn(&SummaryFile) -> String) -> Result<()> 
     if args.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
-        print!("{}", table(&summary));
+        print!("{}", table(&args, &summary));
     }
     eprintln!("results are in {}", out.display());
     output::whole(&summary)

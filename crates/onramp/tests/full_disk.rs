@@ -12,7 +12,7 @@ const ERROR: &str =
 
 /// Commands that print, and arguments with which they do so on any machine. They run in this order in one directory.
 /// `ROOT` stands for that of the repository.
-const PRINTING: [(&str, &str); 17] = [
+const PRINTING: [(&str, &str); 18] = [
     ("scenario new", "incast"),
     ("scenario validate", "incast.toml"),
     ("scenario explain", ""),
@@ -23,6 +23,7 @@ const PRINTING: [(&str, &str); 17] = [
     ),
     ("sim bench", "--duration 2us --repeat 1 --threads 1"),
     ("report", "incast --out report.html"),
+    ("compare", "incast --baseline case=off"),
     ("reproduce", "timely-f1"),
     ("tbtcp fit", ""),
     ("cc list", ""),

@@ -8,7 +8,8 @@ mod fixture;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use onramp_results::{write_json, SCHEMA};
+use onramp_results::figure::SCHEMA;
+use onramp_results::write_json;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -161,7 +162,7 @@ fn what_cannot_be_read_is_named() {
     assert!(desk
         .refusal("empty")
         .contains("empty and the directories below it have no results, expected one of figure.json (onramp reproduce)"));
-    desk.write("killed/run-0.json", "{}");
+    desk.write("killed/runs/run-0.json", "{}");
     assert!(desk
         .refusal("killed")
         .contains("no summary.json, because the command was killed"));

@@ -156,9 +156,13 @@ fn both_worlds_run_the_same_scenario_and_what_is_there_stays() {
     }
 
     // The rack's run 1 is missing: the others stay.
-    let runs = ["sim/run-0.json", "sim/run-1.json", "rack/run-0.json"];
+    let runs = [
+        "sim/runs/run-0.json",
+        "sim/runs/run-1.json",
+        "rack/runs/run-0.json",
+    ];
     let before = runs.map(|run| desk.written(run));
-    std::fs::remove_file(desk.out("rack/run-1.json")).unwrap();
+    std::fs::remove_file(desk.out("rack/runs/run-1.json")).unwrap();
     let output = desk.reproduce(&cache());
     let stderr = text(&output.stderr);
     assert!(output.status.success(), "{stderr}");
@@ -175,6 +179,6 @@ fn without_a_kernel_it_says_what_fetches_one_and_keeps_what_the_simulator_has() 
     assert!(!output.status.success());
     let stderr = text(&output.stderr);
     assert!(stderr.contains("make setup"), "{stderr}");
-    assert!(desk.out("sim/run-1.json").exists());
+    assert!(desk.out("sim/runs/run-1.json").exists());
     assert!(!desk.out("figure.json").exists());
 }

@@ -55,7 +55,9 @@ impl Desk {
     /// A command that has made two runs and is at the third.
     fn start(&self) -> Child {
         let child = self.simulate(&[]).spawn().unwrap();
-        until("the second run", || self.path("out/run-1.json").exists());
+        until("the second run", || {
+            self.path("out/runs/run-1.json").exists()
+        });
         child
     }
 
@@ -91,13 +93,13 @@ fn an_interrupted_command_exits_with_130_marks_what_is_partial_and_resumes() {
     let summary = desk.summary();
     assert!(summary.partial && summary.whole_runs() == 2);
 
-    let before = desk.written("out/run-0.json");
+    let before = desk.written("out/runs/run-0.json");
     let mut again = desk.simulate(&[]).spawn().unwrap();
     let mut message = BufReader::new(again.stderr.take().unwrap()).lines();
     let says_what_it_keeps = message.any(|line| line.unwrap().contains("kept 2 of 3 runs"));
     interrupt(again);
     assert!(says_what_it_keeps);
-    assert_eq!(desk.written("out/run-0.json"), before);
+    assert_eq!(desk.written("out/runs/run-0.json"), before);
 }
 
 #[test]
@@ -227,4 +229,83 @@ fn each_template_is_a_scenario_that_runs() {
         ),
         "{error}"
     );
+}
+
+/// Two cases with random traffic.
+const CASES: &str = r#"title = "Two congestion controls"
+duration = "400 us"
+[network]
+topology = { kind = "star", hosts = 5 }
+link = { rate = "100 Gbit/s", delay = "1 us" }
+[host]
+kind = "nic"
+[[traffic]]
+kind = "incast"
+fanout = 4
+size = "20 kB"
+interval = "20 us"
+[sweep]
+"host.cc" = ["none", "hpcc"]
+"#;
+
+#[test]
+fn seeds_are_folded_and_compared_and_files_of_runs_are_apart() {
+    let desk = Desk::new();
+    std::fs::write(desk.path("two.toml"), CASES).unwrap();
+    let output = desk.simulate(&["--seeds", "1-3"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let table = String::from_utf8(output.stdout).unwrap();
+    let cases = table.lines().filter(|line| line.starts_with("cc="));
+    assert_eq!(cases.count(), 2, "{table}");
+    assert!(table.contains("\nmeans over 3 seeds, ±"), "{table}");
+    let each = desk.simulate(&["--seeds", "1-3", "--each-seed"]).output();
+    let each = String::from_utf8(each.unwrap().stdout).unwrap();
+    assert!(each.contains("\ncc=hpcc seed=3 "), "{each}");
+
+    let names = std::fs::read_dir(desk.path("out")).unwrap();
+    let mut names: Vec<String> = names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".parquet"))
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["flows.parquet", "requests.parquet", "series.parquet"]
+    );
+
+    let compare = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onramp"));
+        command.args(["compare", "out"]).args(arguments);
+        command.current_dir(desk.0.path()).output().unwrap()
+    };
+    let metric = ["--metric", "incast.rct_us.mean"];
+    let output = compare(&[&["--baseline", "cc=none"][..], &metric].concat());
+    let table = String::from_utf8(output.stdout).unwrap();
+    let line = table.lines().nth(1).unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(words[..2], ["incast.rct_us.mean", "cc=hpcc"], "{table}");
+    let mean = |cc: &str| {
+        let runs = desk.summary().runs.into_iter();
+        let means = runs.filter(|run| run.params["host.cc"] == cc);
+        means.map(|run| run.number(metric[1]).unwrap()).sum::<f64>() / 3.0
+    };
+    let shown: f64 = words[2].parse().unwrap();
+    assert!((shown - mean("none")).abs() < 0.1, "{table}");
+    let unknown = compare(&["--baseline", "case=fq"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(
+        text(&unknown),
+        "onramp: no run has case=fq; the cases are cc=none, cc=hpcc\n"
+    );
+}
+
+#[test]
+fn seeds_out_of_bounds_are_refused_with_the_bound() {
+    let desk = Desk::new();
+    for (seeds, part) in [("1-9999", "at most 1000 seeds"), ("3-1", "has no seed")] {
+        let output = desk.simulate(&["--seeds", seeds]).output().unwrap();
+        assert!(!output.status.success());
+        assert!(text(&output).contains(part), "{}", text(&output));
+    }
+    assert!(!desk.path("out").exists());
 }

@@ -2,8 +2,11 @@
 //! A section of a scenario's results in one world: `summary.json` and its tables.
 
 use onramp_results::figure::{Axis, Plot, PlotKind, Series};
-use onramp_results::{case_name, table_columns, Points, RequestTimes, SeriesOfRun, SummaryFile};
+use onramp_results::{
+    cases, table_columns, Case, Estimate, Lines, RequestTimes, RunResult, SeriesOfRun, SummaryFile,
+};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::number::three;
 use crate::section::{Section, Table};
@@ -30,124 +33,157 @@ impl Section {
         name: &str,
         directory: &str,
     ) -> Section {
-        let case = |run| case_name(run, &summary.runs);
-        let names: Vec<String> = summary.runs.iter().map(case).collect();
-        let case = |run: usize| {
-            let position = summary.runs.iter().position(|r| r.run == run);
-            position.map_or_else(|| format!("run {run}"), |at| names[at].clone())
-        };
+        let cases = cases(&summary.runs, Lines::Cases);
+        let seeds = seeds(&summary);
         let world = match summary.world.as_str() {
             "sim" => "the simulator",
             "rack" => "real Linux TCP, in the virtual rack",
             other => other,
         };
-        let mut plots = cdfs(&samples.requests, &case);
-        plots.extend(over_time("Queue of", "queue (us)", &samples.queue, &case));
+        let mut plots = cdfs(&samples.requests, &cases);
+        plots.extend(over_time("Queue of", "queue (us)", &samples.queue, &cases));
         plots.extend(over_time(
             "One-way delay to",
             "OWD (us)",
             &samples.owd,
-            &case,
+            &cases,
         ));
         let partial = format!(
             "The command was interrupted: {} of {} runs are complete.",
             summary.whole_runs(),
             summary.planned_runs
         );
-        let resolved = summary.runs.iter().map(|run| run.resolved.clone());
+        let resolved = |case: &Case<'_>| (case.name.clone(), case.runs[0].resolved.clone());
         Section {
             name: name.to_owned(),
             title: summary.scenario.clone(),
             partial: summary.partial.then_some(partial),
             facts: vec![
                 ("Ran on", world.to_owned()),
-                ("Seed", summary.seed.to_string()),
+                (
+                    if seeds.len() > 1 { "Seeds" } else { "Seed" },
+                    ranges(&seeds),
+                ),
                 ("onramp", summary.version.clone()),
                 ("Directory", directory.to_owned()),
             ],
-            tables: vec![comparison(&summary, &names), all_metrics(&summary, &names)],
+            tables: vec![comparison(&cases), all_metrics(&cases)],
             plots,
-            resolved: names.iter().cloned().zip(resolved).collect(),
+            resolved: cases.iter().map(resolved).collect(),
             ..Section::default()
         }
     }
 }
 
+/// The seeds of the runs, ascending.
+fn seeds(summary: &SummaryFile) -> Vec<u64> {
+    let seed = |run: &RunResult| run.seed().parse().unwrap_or(summary.seed);
+    let mut all: Vec<u64> = summary.runs.iter().map(seed).collect();
+    all.sort_unstable();
+    all.dedup();
+    match all.is_empty() {
+        true => vec![summary.seed],
+        false => all,
+    }
+}
+
+/// Ascending numbers: `1 to 5, 9`.
+fn ranges(numbers: &[u64]) -> String {
+    let text = |run: &[u64]| match run {
+        [first, .., last] if run.len() > 2 => format!("{first} to {last}"),
+        _ => run
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(text);
+    runs.collect::<Vec<_>>().join(", ")
+}
+
 /// The table that the terminal shows.
-fn comparison(summary: &SummaryFile, names: &[String]) -> Table {
-    let shown = table_columns(&summary.runs);
+fn comparison(cases: &[Case<'_>]) -> Table {
+    let shown = table_columns(cases);
     let heading = |c: &onramp_results::TableColumn| match c.group.strip_suffix('-') {
         // The terminal's headings break words: "time-", "outs".
         Some(begin) => (String::new(), format!("{begin}{}", c.name)),
         None => (c.group.to_owned(), c.name.to_owned()),
     };
     let cell = |cell: &Option<String>| cell.clone().unwrap_or_else(|| "-".into());
-    let row = |(index, name): (usize, &String)| {
+    let row = |(index, case): (usize, &Case<'_>)| {
         let cells = shown.iter().map(|column| cell(&column.cells[index]));
-        [name.clone()].into_iter().chain(cells).collect()
+        [case.name.clone()].into_iter().chain(cells).collect()
     };
+    let several = cases.iter().any(|case| case.runs.len() > 1);
     Table {
-        title: "Cases".into(),
+        title: match several {
+            true => "Cases: means over seeds, ± half of their 95 % confidence interval".into(),
+            false => "Cases".into(),
+        },
         folded: false,
         columns: [(String::new(), "case".to_owned())]
             .into_iter()
             .chain(shown.iter().map(heading))
             .collect(),
-        rows: names.iter().enumerate().map(row).collect(),
+        rows: cases.iter().enumerate().map(row).collect(),
     }
 }
 
-/// Every metric of every run: a row for each number, a column for each run.
-fn all_metrics(summary: &SummaryFile, names: &[String]) -> Table {
-    let mut metrics: Vec<String> = Vec::new();
-    let flat: Vec<Vec<(String, String)>> = summary
-        .runs
-        .iter()
-        .map(|run| {
-            let mut numbers = Vec::new();
-            for (name, value) in &run.metrics {
-                flatten(name, value, &mut numbers);
-            }
-            numbers
-        })
-        .collect();
-    for (name, _) in flat.iter().flatten() {
-        if !metrics.contains(name) {
-            metrics.push(name.clone());
-        }
-    }
-    metrics.sort();
-    let cell = |run: &Vec<(String, String)>, metric: &String| {
-        let found = run.iter().find(|(name, _)| name == metric);
-        found.map_or("-".to_owned(), |(_, value)| value.clone())
+/// Every metric: a row for each number, a column for each case.
+fn all_metrics(cases: &[Case<'_>]) -> Table {
+    let flat: Vec<BTreeMap<String, Vec<Value>>> = cases.iter().map(flat).collect();
+    let metrics: BTreeSet<&String> = flat.iter().flat_map(BTreeMap::keys).collect();
+    let cell = |case: &BTreeMap<String, Vec<Value>>, metric: &String| {
+        case.get(metric)
+            .map_or("-".to_owned(), |values| folded(values))
     };
     let row = |metric: &String| {
-        let cells = flat.iter().map(|run| cell(run, metric));
+        let cells = flat.iter().map(|case| cell(case, metric));
         [metric.clone()].into_iter().chain(cells).collect()
     };
     let columns = ["metric".to_owned()]
         .into_iter()
-        .chain(names.iter().cloned());
+        .chain(cases.iter().map(|case| case.name.clone()));
     Table {
         title: "All metrics".into(),
         folded: true,
         columns: columns.map(|name| (String::new(), name)).collect(),
-        rows: metrics.iter().map(row).collect(),
+        rows: metrics.into_iter().map(row).collect(),
     }
 }
 
-fn flatten(name: &str, value: &Value, out: &mut Vec<(String, String)>) {
+/// The values of the runs of a case, by the path of the metric.
+fn flat(case: &Case<'_>) -> BTreeMap<String, Vec<Value>> {
+    let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for run in &case.runs {
+        for (name, value) in &run.metrics {
+            flatten(name, value, &mut all);
+        }
+    }
+    all
+}
+
+/// The mean of numbers, with half of its interval; or what all values have in common.
+fn folded(values: &[Value]) -> String {
+    let numbers: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
+    let half = Estimate::of(&numbers).and_then(|mean| Some((mean.value, mean.half()?)));
+    match half {
+        Some((mean, half)) if half > 0.0 && numbers.len() == values.len() => {
+            format!("{} ±{}", three(mean), three(half))
+        }
+        _ if values.windows(2).all(|pair| pair[0] == pair[1]) => plain(&values[0]),
+        _ => "differs".to_owned(),
+    }
+}
+
+fn flatten(name: &str, value: &Value, out: &mut BTreeMap<String, Vec<Value>>) {
     match value {
         Value::Object(fields) => {
             for (field, value) in fields {
                 flatten(&format!("{name}.{field}"), value, out);
             }
         }
-        Value::Array(values) => {
-            let all: Vec<String> = values.iter().map(plain).collect();
-            out.push((name.to_owned(), all.join(", ")));
-        }
-        _ => out.push((name.to_owned(), plain(value))),
+        _ => out.entry(name.to_owned()).or_default().push(value.clone()),
     }
 }
 
@@ -155,12 +191,13 @@ fn plain(value: &Value) -> String {
     match value {
         Value::Null => "-".into(),
         Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(", "),
         _ => value.as_f64().map_or_else(|| value.to_string(), three),
     }
 }
 
-/// A cumulative distribution for each traffic entry with requests.
-fn cdfs(requests: &RequestTimes, case: &dyn Fn(usize) -> String) -> Vec<Plot> {
+/// A cumulative distribution for each traffic entry with requests, of all runs of a case.
+fn cdfs(requests: &RequestTimes, cases: &[Case<'_>]) -> Vec<Plot> {
     let mut traffics: Vec<usize> = requests.keys().map(|&(_, traffic)| traffic).collect();
     traffics.sort_unstable();
     traffics.dedup();
@@ -171,15 +208,27 @@ fn cdfs(requests: &RequestTimes, case: &dyn Fn(usize) -> String) -> Vec<Plot> {
             traffic + 1
         ),
     };
+    let drawn = |case: &Case<'_>, traffic: usize| {
+        let of_run = |run: &&RunResult| requests.get(&(run.run, traffic));
+        let mut times: Vec<f64> = case
+            .runs
+            .iter()
+            .filter_map(of_run)
+            .flatten()
+            .copied()
+            .collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let name = format!("{} (n = {})", case.name, times.len());
+        (!times.is_empty()).then(|| cdf(name, &times))
+    };
     let plot = |&traffic: &usize| Plot {
         title: which(traffic),
         kind: PlotKind::Step,
         x: axis("RCT (us)", true),
         y: axis("fraction of requests", false),
-        series: requests
+        series: cases
             .iter()
-            .filter(|((_, t), _)| *t == traffic)
-            .map(|((run, _), times)| cdf(format!("{} (n = {})", case(*run), times.len()), times))
+            .filter_map(|case| drawn(case, traffic))
             .collect(),
     };
     traffics.iter().map(plot).collect()
@@ -204,35 +253,37 @@ fn cdf(name: String, times: &[f64]) -> Series {
     }
 }
 
-fn over_time(
-    title: &str,
-    y_label: &str,
-    series: &SeriesOfRun,
-    case: &dyn Fn(usize) -> String,
-) -> Option<Plot> {
+/// The series of the first run of each case.
+fn over_time(title: &str, y_label: &str, series: &SeriesOfRun, cases: &[Case<'_>]) -> Option<Plot> {
     let (place, _) = series.values().next()?;
     let span_ns = series.values().map(|(_, points)| span_ns(points)).max()?;
     let largest = match span_ns {
         0 => String::new(),
         _ => format!(" (largest of each {} us)", three(span_ns as f64 / 1e3)),
     };
-    let drawn = |(&run, (_, points)): (&usize, &(String, Points))| {
+    let drawn = |case: &Case<'_>| {
+        let first = case.runs[0];
+        let (_, points) = series.get(&first.run)?;
         let (x, y) = peaks(points, span_ns)
             .map(|(ns, value)| (ns as f64 / 1e6, Some(value)))
             .unzip();
-        Series {
-            name: case(run),
+        let name = match case.runs.len() {
+            1 => case.name.clone(),
+            _ => format!("{} (seed {})", case.name, first.seed()),
+        };
+        Some(Series {
+            name,
             x,
             y,
             ..Series::default()
-        }
+        })
     };
     Some(Plot {
         title: format!("{title} {place} over time{largest}"),
         kind: PlotKind::Line,
         x: axis("time (ms)", false),
         y: axis(y_label, false),
-        series: series.iter().map(drawn).collect(),
+        series: cases.iter().filter_map(drawn).collect(),
     })
 }
 
@@ -264,9 +315,7 @@ fn axis(label: &str, log: bool) -> Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onramp_results::RunResult;
     use serde_json::json;
-    use std::collections::BTreeMap;
 
     fn summary(partial: bool) -> SummaryFile {
         let run = |run: usize, case: &str| RunResult {
@@ -320,6 +369,37 @@ mod tests {
         assert_eq!(section.plots[0].series[0].name, "final (n = 2)");
         assert_eq!(section.plots[0].series[0].y, [Some(0.5), Some(1.0)]);
         assert_eq!(section.resolved.len(), 2);
+    }
+
+    #[test]
+    fn seeds_of_a_case_are_one_column_one_distribution_and_one_series() {
+        let mut summary = summary(false);
+        for (index, run) in summary.runs.iter_mut().enumerate() {
+            run.params = BTreeMap::from([("seed".to_owned(), (index + 1).to_string())]);
+            run.metrics.insert("drops".to_owned(), json!(6 + 2 * index));
+        }
+        let samples = Samples {
+            requests: BTreeMap::from([((0, 0), vec![2.0]), ((2, 0), vec![1.0])]),
+            queue: BTreeMap::from([
+                (0, ("switch0-host0".into(), vec![(0, 3.0)])),
+                (2, ("switch0-host0".into(), vec![(0, 4.0)])),
+            ]),
+            owd: BTreeMap::new(),
+        };
+        let section = Section::of_runs(summary, &samples, "incast", "results/incast");
+        assert!(section.facts.contains(&("Seeds", "1, 2".to_owned())));
+        assert_eq!(section.tables[0].rows, [["all", "1234", "7.0 ±12.7"]]);
+        let drops = ["drops", "7.00 ±12.7"];
+        assert!(section.tables[1].rows.iter().any(|row| *row == drops));
+        assert_eq!(section.plots[0].series[0].x, [1.0, 2.0]);
+        assert_eq!(section.plots[1].series.len(), 1);
+        assert_eq!(section.plots[1].series[0].name, "all (seed 1)");
+        assert_eq!(section.resolved.len(), 1);
+    }
+
+    #[test]
+    fn neighbouring_seeds_are_a_range() {
+        assert_eq!(ranges(&[1, 2, 3, 5, 6, 9]), "1 to 3, 5, 6, 9");
     }
 
     #[test]

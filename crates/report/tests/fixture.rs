@@ -12,7 +12,7 @@ pub const HOSTILE: &str = "</script><script>document.title='owned'</script><b>&\
 /// A figure of every verdict and kind of plot.
 pub fn figure(id: &str) -> Figure {
     Figure {
-        schema: onramp_results::SCHEMA,
+        schema: onramp_results::figure::SCHEMA,
         version: "0.1.0".into(),
         id: id.into(),
         title: "RCT and FCT of an incast over web search at 40 % load, five congestion controls"

@@ -27,7 +27,7 @@ pub(crate) fn row(name: &str, paper: f64, measured: Vec<Measured>) -> Row {
 
 pub(crate) fn figure(scale: &str, rows: Vec<Row>) -> Figure {
     Figure {
-        schema: onramp_results::SCHEMA,
+        schema: onramp_results::figure::SCHEMA,
         version: "0".to_owned(),
         id: "f9".to_owned(),
         title: "RCT".to_owned(),

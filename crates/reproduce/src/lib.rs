@@ -17,7 +17,6 @@ mod plan;
 mod plots;
 mod rows;
 mod spec;
-mod statistics;
 mod table;
 mod verdict;
 mod world;
@@ -29,7 +28,6 @@ pub use page::markdown;
 pub use papers::{counts, headlines, lost_headlines};
 pub use plan::{Digests, Planned};
 pub use spec::{ScaleName, Spec};
-pub use statistics::Estimate;
 pub use table::terminal;
 pub use world::World;
 

@@ -3,10 +3,9 @@
 
 use crate::error::Result;
 use crate::spec::{Choice, FlowColumn, PlotSpec, Show};
-use crate::statistics::Estimate;
-use crate::world::{of_metric, seed, World};
+use crate::world::World;
 use onramp_results::figure::{world_name, Axis, Plot, PlotKind, Series};
-use onramp_results::{each_flow, each_point, RunResult};
+use onramp_results::{each_flow, each_point, Estimate, RunResult};
 
 /// Points of a distribution: enough for a chart as wide as a screen.
 const MOST_STEPS: usize = 500;
@@ -186,8 +185,8 @@ impl Base<'_> {
         let mut all = self.spec.of.clone();
         all.extend(choice.clone());
         let mut partners = self.world.chosen(&all).filter(in_group);
-        let partner = partners.find(|other| seed(other) == seed(run))?;
-        of_metric(partner, &group.1)
+        let partner = partners.find(|other| other.seed() == run.seed())?;
+        partner.number(&group.1)
     }
 }
 
@@ -203,8 +202,7 @@ fn bars(name: &str, by: &str, groups: &[Group], runs: &[&RunResult], base: &Base
         }
         let estimate = match base.choice {
             Some(_) => {
-                let pair =
-                    |run: &&RunResult| Some((of_metric(run, &group.1)?, base.of(run, group)?));
+                let pair = |run: &&RunResult| Some((run.number(&group.1)?, base.of(run, group)?));
                 let pairs: Vec<(f64, f64)> = of.iter().filter_map(pair).collect();
                 (!pairs.is_empty())
                     .then(|| Estimate::of_ratios(&pairs))
@@ -218,7 +216,7 @@ fn bars(name: &str, by: &str, groups: &[Group], runs: &[&RunResult], base: &Base
 }
 
 fn estimate(runs: &[&RunResult], metric: &str) -> Option<Estimate> {
-    let values = runs.iter().filter_map(|run| of_metric(run, metric));
+    let values = runs.iter().filter_map(|run| run.number(metric));
     Estimate::of(&values.collect::<Vec<_>>())
 }
 
@@ -233,9 +231,9 @@ fn put(series: &mut Series, x: f64, estimate: Option<Estimate>) {
 
 /// The first run of each setting.
 fn first_seed<'a>(runs: &[&'a RunResult]) -> Vec<&'a RunResult> {
-    let first = runs.first().map_or("", |run| seed(run));
+    let first = runs.first().map_or("", |run| run.seed());
     runs.iter()
-        .filter(|run| seed(run) == first)
+        .filter(|run| run.seed() == first)
         .copied()
         .collect()
 }

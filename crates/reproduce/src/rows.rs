@@ -3,10 +3,10 @@
 
 use crate::error::Result;
 use crate::spec::{Choice, RowSpec};
-use crate::statistics::Estimate;
 use crate::verdict;
-use crate::world::{measured, of_cost, seed, World};
+use crate::world::{measured, of_cost, World};
 use onramp_results::figure::{By, Measured, Row};
+use onramp_results::Estimate;
 
 /// What `row` came to in each world.
 ///
@@ -97,7 +97,7 @@ fn values(spec: &RowSpec, world: &World, choice: &Choice) -> Result<Vec<(String,
     let mut values = Vec::new();
     for run in world.chosen(choice) {
         if let Some(value) = measured(world, run, spec)? {
-            values.push((seed(run).to_owned(), value));
+            values.push((run.seed().to_owned(), value));
         }
     }
     Ok(values)

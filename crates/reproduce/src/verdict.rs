@@ -5,8 +5,8 @@
 //! shows is not, and without an interval nothing is sure. docs/reproduction.md states this for readers.
 
 use crate::spec::{Claim, Range, RowSpec};
-use crate::statistics::Estimate;
 use onramp_results::figure::{By, Verdict};
+use onramp_results::Estimate;
 
 /// The verdict on what was measured of `spec`.
 pub fn of(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {

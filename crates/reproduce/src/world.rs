@@ -35,22 +35,15 @@ pub fn matches(run: &RunResult, choice: &Choice) -> bool {
         .all(|(key, value)| run.params.get(key) == Some(value))
 }
 
-/// Which seed's run it is.
-pub fn seed(run: &RunResult) -> &str {
-    run.params.get("seed").map_or("", String::as_str)
-}
-
 /// What `row` measures of `run`.
 ///
 /// # Errors
 /// Rows that cannot be read.
 pub fn measured(world: &World, run: &RunResult, row: &RowSpec) -> Result<Option<f64>> {
     let value = if let Some(path) = &row.measure.metric {
-        let per = row.measure.per.as_ref().map(|per| of_metric(run, per));
+        let per = row.measure.per.as_ref().map(|per| run.number(per));
         let per = per.unwrap_or(Some(1.0)).filter(|per| *per > 0.0);
-        of_metric(run, path)
-            .zip(per)
-            .map(|(value, per)| value / per)
+        run.number(path).zip(per).map(|(value, per)| value / per)
     } else if let Some(series) = &row.measure.series {
         of_series(world, run.run, series)?
     } else if let Some(flows) = &row.measure.flows {
@@ -59,39 +52,6 @@ pub fn measured(world: &World, run: &RunResult, row: &RowSpec) -> Result<Option<
         None
     };
     Ok(value.map(|value| value * row.measure.times.unwrap_or(1.0)))
-}
-
-/// The metric at `path`: its name, then a member of a distribution, or of a list its place, `sum` or
-/// `jain` (Jain's index of fairness). What begins with `cost.` is what the measuring cost.
-pub fn of_metric(run: &RunResult, path: &str) -> Option<f64> {
-    if let Some(name) = path.strip_prefix("cost.") {
-        return run.cost.get(name).copied();
-    }
-    let below = |(name, value): (&String, &'_ Value)| {
-        let rest = path.strip_prefix(name.as_str())?;
-        match rest.strip_prefix('.') {
-            Some(rest) => member(value, rest),
-            None if rest.is_empty() => value.as_f64(),
-            None => None,
-        }
-    };
-    run.metrics.iter().find_map(below)
-}
-
-fn member(value: &Value, name: &str) -> Option<f64> {
-    let Some(list) = value.as_array() else {
-        return value.get(name)?.as_f64();
-    };
-    let values: Vec<f64> = list.iter().filter_map(Value::as_f64).collect();
-    let sum: f64 = values.iter().sum();
-    match name {
-        "sum" => Some(sum),
-        "jain" => {
-            let squares: f64 = values.iter().map(|v| v * v).sum();
-            (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
-        }
-        place => values.get(place.parse::<usize>().ok()?).copied(),
-    }
 }
 
 fn of_series(world: &World, run: usize, series: &SeriesMeasure) -> Result<Option<f64>> {
@@ -186,7 +146,7 @@ mod tests {
     #[test]
     fn metrics_are_found_by_path() {
         let run = run();
-        let found = |path| of_metric(&run, path);
+        let found = |path| run.number(path);
         assert_eq!(found("drops"), Some(4.0));
         assert_eq!(
             (found("cost.cpu_s"), found("cost.drops")),

@@ -57,8 +57,8 @@ pub fn explain_markdown() -> String {
          | file | content |\n|---|---|\n\
          | `summary.json` | Metrics of all runs |\n\
          | `flows.parquet`, `requests.parquet`, `series.parquet` | Rows of all runs |\n\
-         | `run-K.json` | Metrics of run K |\n\
-         | `flows-K.parquet`, `requests-K.parquet`, `series-K.parquet` | Rows of run K |\n\n\
+         | `runs/run-K.json` | Metrics of run K |\n\
+         | `runs/flows-K.parquet`, `runs/requests-K.parquet`, `runs/series-K.parquet` | Rows of run K |\n\n\
          All values describe the real network: values of the rack, which runs slower, are scaled back. Times count from \
          the start of the traffic. The **window** is the time from the end of the warm-up to the end of the traffic. \
          Traffic that starts before the end of the warm-up does not count in metrics. The **measured port** is the switch \
@@ -95,7 +95,9 @@ fn summary(out: &mut String) {
     );
     lines(
         out,
-        &format!("\nAn element of `runs`, which is also the content of `run-K.json`:\n\n{head}"),
+        &format!(
+            "\nAn element of `runs`, which is also the content of `runs/run-K.json`:\n\n{head}"
+        ),
         RUN.map(member),
     );
 }
@@ -120,13 +122,16 @@ fn metrics(out: &mut String) {
 fn files(out: &mut String) {
     out.push_str(
         "\n## Parquet files\n\nThe first columns of a row identify its run. A parameter `a.b` in \
-         which the runs differ is a column `param_a_b`. Quantities are numbers in the unit that ends the column's name: \
-         `_ns` for times, `_bits_per_s` for rates, `_bytes` for sizes. A parameter that is a quantity in some runs and a \
-         word in others (`off`) has two columns, and each row has null in one of them.\n\n\
+         which the runs differ is a column `param_a_b`, with the value as the scenario has it; plain numbers are numbers there. \
+         A quantity has a second column with a number in the unit that ends the column's name: `_ns` for times, \
+         `_bits_per_s` for rates, `_bytes` for sizes. It is null in runs where the parameter is a word (`off`), so group by \
+         the first.\n\n\
          | column | type | meaning |\n|---|---|---|\n\
          | `run` | int64 | Number of the run in the scenario, from 0 |\n\
+         | `label` | text | Name of the run in the table: its case, and the parameters in which it differs from others |\n\
          | `case` | text | Name of the case, if the scenario has cases |\n\
-         | `param_*` | int64, double or text, or null | Value of a parameter |\n",
+         | `param_*` | text, int64 or double, or null | Value of a parameter |\n\
+         | `param_*_ns`, `param_*_bits_per_s`, `param_*_bytes` | int64 or double, or null | The same as a number, if it is a quantity |\n",
     );
     file(
         out,

@@ -5,10 +5,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// Version of the layout of `figure.json`.
+pub const SCHEMA: u32 = 4;
+
 /// `figure.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// [`crate::SCHEMA`].
+    /// [`SCHEMA`].
     pub schema: u32,
     /// Version of onramp.
     pub version: String,

@@ -5,9 +5,14 @@ use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// The folder of the files of single runs: apart, so that `*.parquet` means each row once.
+pub const RUNS: &str = "runs";
+
 /// Path of a file of run `index`.
 pub fn part(directory: &Path, stem: &str, index: usize, extension: &str) -> PathBuf {
-    directory.join(format!("{stem}-{index}.{extension}"))
+    directory
+        .join(RUNS)
+        .join(format!("{stem}-{index}.{extension}"))
 }
 
 /// Writes `value` as indented JSON, atomically.
@@ -32,12 +37,14 @@ pub(crate) fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Res
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
-    let written = write(&part).and_then(|()| {
-        std::fs::rename(&part, path).map_err(|error| Error::File {
-            path: path.to_owned(),
-            error,
-        })
-    });
+    let at = |error| Error::File {
+        path: path.to_owned(),
+        error,
+    };
+    if let Some(folder) = path.parent().filter(|folder| folder.ends_with(RUNS)) {
+        std::fs::create_dir_all(folder).map_err(at)?;
+    }
+    let written = write(&part).and_then(|()| std::fs::rename(&part, path).map_err(at));
     if written.is_err() {
         // The file may not exist; the error to report is the first one.
         let _ = std::fs::remove_file(&part);

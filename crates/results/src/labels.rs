@@ -2,16 +2,21 @@
 //! Columns that identify the run of a row: its number, its case, and the parameters in which it differs
 //! from the other runs. All rows of a run have the same values.
 //!
-//! A quantity is a number in the unit that ends the column's name. A plain number is a number, and any other
-//! value is text. A parameter that is a quantity in some runs and a word in others (`off`) has two columns.
+//! A parameter has a column with the value as the scenario has it, as text; a plain number is a number there. A quantity
+//! has a second column, a number in the unit that ends the column's name; it is null in runs where the parameter is a word
+//! (`off`).
 
+use crate::case::case_name;
 use crate::columns::{Cell, Column};
 use crate::run_result::RunResult;
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 
-/// Name of the first of these columns.
+/// Name of the first of these columns: the number of the run.
 pub(crate) const RUN: &str = "run";
+
+/// Name of the second: the name of the run in the table.
+pub(crate) const LABEL: &str = "label";
 
 /// The value of a column in a run's rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,18 +35,24 @@ enum Kind {
 }
 
 /// The columns of several runs. Every run has every column, with null if the run has no value.
-pub(crate) struct Labels(BTreeMap<String, Kind>);
+pub(crate) struct Labels {
+    kinds: BTreeMap<String, Kind>,
+    /// [`LABEL`] of each run, by its number.
+    names: BTreeMap<usize, String>,
+}
 
 impl Labels {
     /// Those of `runs`.
-    pub fn of<'a>(runs: impl IntoIterator<Item = &'a RunResult>) -> Labels {
+    pub fn of(runs: &[RunResult]) -> Labels {
         let mut kinds = BTreeMap::new();
-        for (name, label) in runs.into_iter().flat_map(labels) {
+        for (name, label) in runs.iter().flat_map(labels) {
             let kind = label.kind();
             let known = kinds.entry(name).or_insert(kind);
             *known = known.with(kind);
         }
-        Labels(kinds)
+        let name = |run: &RunResult| (run.run, case_name(run, runs));
+        let names = runs.iter().map(name).collect();
+        Labels { kinds, names }
     }
 
     /// Their declarations in a Parquet schema.
@@ -52,9 +63,10 @@ impl Labels {
             Kind::Text => format!("optional binary {name} (UTF8)"),
         };
         let run = format!("required int64 {RUN}");
-        [run]
+        let label = format!("optional binary {LABEL} (UTF8)");
+        [run, label]
             .into_iter()
-            .chain(self.0.iter().map(declaration))
+            .chain(self.kinds.iter().map(declaration))
             .collect()
     }
 
@@ -81,27 +93,36 @@ impl Labels {
             }
         };
         let number = Column::Int(vec![run.run as i64; rows]);
-        [number]
+        let name = self
+            .names
+            .get(&run.run)
+            .map(|name| Cell::from(name.as_str()));
+        let name = Column::OptBytes(vec![name; rows]);
+        [number, name]
             .into_iter()
-            .chain(self.0.iter().map(column))
+            .chain(self.kinds.iter().map(column))
             .collect()
     }
 }
 
 fn labels(run: &RunResult) -> BTreeMap<String, Label> {
-    run.params
-        .iter()
-        .map(|(key, value)| label(key, value))
-        .collect()
+    let columns = |(key, value): (&String, &String)| columns_of(key, value);
+    run.params.iter().flat_map(columns).collect()
 }
 
-/// The column of parameter `key`, and `value` in its form.
-fn label(key: &str, value: &str) -> (String, Label) {
+/// The columns of parameter `key`, and `value` in their forms.
+fn columns_of(key: &str, value: &str) -> Vec<(String, Label)> {
     if key == "case" {
-        return (key.to_owned(), Label::Text(value.to_owned()));
+        return vec![(key.to_owned(), Label::Text(value.to_owned()))];
     }
-    let (unit, label) = typed(value);
-    (format!("param_{}{unit}", key.replace('.', "_")), label)
+    let name = format!("param_{}", key.replace('.', "_"));
+    match typed(value) {
+        ("", label) => vec![(name, label)],
+        (unit, label) => vec![
+            (format!("{name}{unit}"), label),
+            (name, Label::Text(value.to_owned())),
+        ],
+    }
 }
 
 fn typed(value: &str) -> (&'static str, Label) {
@@ -185,32 +206,36 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_numbers_in_the_unit_of_their_column() {
-        let of = |value: &str| label("a.b", value);
-        assert_eq!(of("1.5 us"), ("param_a_b_ns".into(), Label::Double(1500.0)));
+    fn quantities_are_also_numbers_in_the_unit_of_their_column() {
+        let of = |value: &str| columns_of("a.b", value);
+        let both = |unit: &str, label: Label, text: &str| {
+            let text = ("param_a_b".to_owned(), Label::Text(text.into()));
+            vec![(format!("param_a_b{unit}"), label), text]
+        };
+        let one = |label: Label| vec![("param_a_b".to_owned(), label)];
+        assert_eq!(of("1.5 us"), both("_ns", Label::Double(1500.0), "1.5 us"));
         assert_eq!(
             of("10 Gbit/s"),
-            ("param_a_b_bits_per_s".into(), Label::Int(10_000_000_000))
+            both("_bits_per_s", Label::Int(10_000_000_000), "10 Gbit/s")
         );
-        assert_eq!(of("32 kB"), ("param_a_b_bytes".into(), Label::Int(32_000)));
-        assert_eq!(of("7"), ("param_a_b".into(), Label::Int(7)));
-        assert_eq!(of("0.5"), ("param_a_b".into(), Label::Double(0.5)));
-        assert_eq!(
-            of("cubic"),
-            ("param_a_b".into(), Label::Text("cubic".into()))
-        );
-        assert_eq!(label("case", "7"), ("case".into(), Label::Text("7".into())));
+        assert_eq!(of("32 kB"), both("_bytes", Label::Int(32_000), "32 kB"));
+        assert_eq!(of("7"), one(Label::Int(7)));
+        assert_eq!(of("0.5"), one(Label::Double(0.5)));
+        assert_eq!(of("cubic"), one(Label::Text("cubic".into())));
+        let case = ("case".to_owned(), Label::Text("7".into()));
+        assert_eq!(columns_of("case", "7"), [case]);
     }
 
     #[test]
     fn runs_share_columns_that_have_room_for_all() {
         let off = run(0, &[("t", "off"), ("n", "1"), ("m", "auto")]);
         let on = run(1, &[("t", "50 us"), ("n", "0.5"), ("m", "3")]);
-        let labels = Labels::of([&off, &on]);
+        let labels = Labels::of(&[off.clone(), on.clone()]);
         assert_eq!(
             labels.declarations(),
             [
                 "required int64 run",
+                "optional binary label (UTF8)",
                 "optional binary param_m (UTF8)",
                 "optional double param_n",
                 "optional binary param_t (UTF8)",
@@ -222,6 +247,7 @@ mod tests {
             labels.columns(&off, 1),
             [
                 Column::Int(vec![0]),
+                text("m=auto n=1 t=off"),
                 text("auto"),
                 Column::OptDouble(vec![Some(1.0)]),
                 text("off"),
@@ -229,8 +255,7 @@ mod tests {
             ]
         );
         let on = labels.columns(&on, 1);
-        assert_eq!(on[1], text("3"));
-        assert_eq!(on[3], Column::OptBytes(vec![None]));
-        assert_eq!(on[4], Column::OptDouble(vec![Some(50_000.0)]));
+        assert_eq!((&on[2], &on[4]), (&text("3"), &text("50 us")));
+        assert_eq!(on[5], Column::OptDouble(vec![Some(50_000.0)]));
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Results: `run-K.json` and Parquet parts for each run, `summary.json` and merged Parquet files for a
+//! Results: `runs/run-K.json` and Parquet parts for each run, `summary.json` and merged Parquet files for a
 //! scenario. All values describe the real network: none is dilated.
 //!
 //! docs/results.md is the reference for users. It is generated from the [`metrics`], the tables of columns
@@ -10,8 +10,10 @@
 
 #![warn(missing_docs)]
 
+mod case;
 mod class;
 mod columns;
+mod comparison;
 mod correlation;
 mod counters;
 mod error;
@@ -26,18 +28,21 @@ mod row;
 mod rows;
 mod run_result;
 mod schema;
+mod statistics;
 mod summary;
 mod table;
 mod tables;
 
+pub use case::{case_name, cases, Case, Lines};
 pub use class::Class;
+pub use comparison::{compare, comparison_table, Baseline, CompareError, Compared};
 pub use counters::{
     ClockCounters, ClockWindow, Counters, PairSample, PortCounters, RackCounters, Received, Resent,
     RoundSample, SimCounters, WorldCounters,
 };
 pub use error::{Error, Result};
 pub use explain::explain_markdown;
-pub use files::{part, read_json, write_json, write_whole};
+pub use files::{part, read_json, write_json, write_whole, RUNS};
 pub use measures::{
     metric_of, metrics, register_measure, Measure, MeasureKind, Measures, Metric, Metrics,
 };
@@ -46,6 +51,7 @@ pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun
 pub use row::{FlowRow, RequestRow, SeriesRow, Simulated};
 pub use rows::{each_flow, each_point, Flow, Point};
 pub use run_result::{RunResult, SummaryFile, SCHEMA};
+pub use statistics::Estimate;
 pub use summary::Summary;
-pub use table::{case_name, table, table_columns, TableColumn};
+pub use table::{table, table_columns, TableColumn};
 pub use tables::{write_tables, Tables};

@@ -101,7 +101,7 @@ mod tests {
         };
         write_tables(at, &result, [], requests.to_vec(), series.to_vec()).unwrap();
         for stem in tables(false).map(|table| table.stem) {
-            let part = at.join(format!("{stem}-0.parquet"));
+            let part = crate::files::part(at, stem, 0, "parquet");
             std::fs::rename(part, at.join(format!("{stem}.parquet"))).unwrap();
         }
         directory

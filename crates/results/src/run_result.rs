@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `summary.json` and its runs.
 
+use crate::case::SEED;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Version of the layout of `summary.json` and of the Parquet columns.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
-/// One entry of `runs` in `summary.json`, and the content of `run-K.json`.
+/// One entry of `runs` in `summary.json`, and the content of `runs/run-K.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Position of the run in its scenario.
@@ -27,9 +28,52 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// The case and the parameters, but for the seed: runs that agree in them are repetitions.
+    pub fn params_but_seed(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.params.iter().filter(|(key, _)| *key != SEED)
+    }
+
+    /// The seed, if runs differ in it; else empty.
+    pub fn seed(&self) -> &str {
+        self.params.get(SEED).map_or("", String::as_str)
+    }
+
+    /// The metric at `path`: its name, then a member of a distribution, or of a list its place, `sum` or
+    /// `jain` (Jain's index of fairness). What begins with `cost.` is what the measuring cost.
+    pub fn number(&self, path: &str) -> Option<f64> {
+        if let Some(name) = path.strip_prefix("cost.") {
+            return self.cost.get(name).copied();
+        }
+        let below = |(name, value): (&String, &'_ Value)| {
+            let rest = path.strip_prefix(name.as_str())?;
+            match rest.strip_prefix('.') {
+                Some(rest) => member(value, rest),
+                None if rest.is_empty() => value.as_f64(),
+                None => None,
+            }
+        };
+        self.metrics.iter().find_map(below)
+    }
+
     /// Whether hosts of the run are in groups.
     pub(crate) fn has_groups(&self) -> bool {
         self.resolved.get("hosts").is_some()
+    }
+}
+
+fn member(value: &Value, name: &str) -> Option<f64> {
+    let Some(list) = value.as_array() else {
+        return value.get(name)?.as_f64();
+    };
+    let values: Vec<f64> = list.iter().filter_map(Value::as_f64).collect();
+    let sum: f64 = values.iter().sum();
+    match name {
+        "sum" => Some(sum),
+        "jain" => {
+            let squares: f64 = values.iter().map(|v| v * v).sum();
+            (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+        }
+        place => values.get(place.parse::<usize>().ok()?).copied(),
     }
 }
 

@@ -45,6 +45,11 @@ impl Estimate {
         Some(Estimate::of(&logarithms)?.map(libm::exp))
     }
 
+    /// Half the width of the interval.
+    pub fn half(&self) -> Option<f64> {
+        self.interval.map(|[low, high]| (high - low) / 2.0)
+    }
+
     /// The mean and its interval on another scale; `to` must be increasing.
     pub fn map(self, to: impl Fn(f64) -> f64) -> Estimate {
         Estimate {

@@ -1,108 +1,145 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The comparison table of a scenario's runs, for a terminal.
 
+use crate::case::{cases, Case, Lines};
 use crate::run_result::{RunResult, SummaryFile};
-use serde_json::Value;
+use crate::statistics::Estimate;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A column of the comparison: its heading in two lines, and a cell for each run.
+/// A column of the comparison: its heading in two lines, and a cell for each case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableColumn {
     /// The heading that it shares with its neighbours: `RCT us`.
     pub group: &'static str,
     /// `mean`.
     pub name: &'static str,
-    /// A cell for each run; none if the run does not have the metric.
+    /// The metric that it shows: `incast.rct_us.mean`; none if it is a sum.
+    pub metric: Option<&'static str>,
+    /// A cell for each case; none if no run of it has the metric.
     pub cells: Vec<Option<String>>,
 }
 
-/// The value of a run that a column shows.
+/// How a column writes its numbers.
 #[derive(Clone, Copy)]
-enum Cell {
-    /// A field of a distribution.
-    Field(&'static str, &'static str),
-    Of(fn(&RunResult) -> Option<String>),
+enum Form {
+    /// With about three digits.
+    Digits,
+    /// Whole; the mean of several with a digit.
+    Count,
+    /// With two decimals.
+    Hundredths,
+    /// A fraction, in percent.
+    Percent,
 }
 
-impl Cell {
-    fn text(self, run: &RunResult) -> Option<String> {
+impl Form {
+    fn text(self, value: f64, is_mean: bool) -> String {
         match self {
-            Cell::Field(metric, field) => number(run, metric, field),
-            Cell::Of(text) => text(run),
+            Form::Digits if value.abs() < 100.0 => format!("{value:.1}"),
+            Form::Count if is_mean && value.abs() < 100.0 => format!("{value:.1}"),
+            Form::Digits | Form::Count => format!("{value:.0}"),
+            Form::Hundredths => format!("{value:.2}"),
+            Form::Percent => format!("{:.1}", value * 100.0),
         }
+    }
+
+    /// The mean of a case, with half of its 95 % interval if its runs differ.
+    fn cell(self, values: &[f64]) -> Option<String> {
+        let estimate = Estimate::of(values)?;
+        let half = estimate.half().filter(|half| *half > 0.0);
+        let mean = self.text(estimate.value, half.is_some());
+        let half = half.map(|half| format!(" ±{}", self.text(half, true)));
+        Some(mean + &half.unwrap_or_default())
     }
 }
 
-/// The headings of a column, and what it shows.
-type Shown = (&'static str, &'static str, Cell);
+/// The headings of a column, its metric, and the form of its numbers.
+type Shown = (&'static str, &'static str, &'static str, Form);
 
-const COLUMNS: [Shown; 19] = [
-    ("RCT us", "mean", Cell::Field("incast.rct_us", "mean")),
-    ("RCT us", "p50", Cell::Field("incast.rct_us", "p50")),
-    ("RCT us", "p99", Cell::Field("incast.rct_us", "p99")),
-    ("request us", "mean", Cell::Field("request.rct_us", "mean")),
-    ("request us", "p50", Cell::Field("request.rct_us", "p50")),
-    ("request us", "p99", Cell::Field("request.rct_us", "p99")),
-    ("step us", "mean", Cell::Field("all_to_all.step_us", "mean")),
-    ("step us", "p50", Cell::Field("all_to_all.step_us", "p50")),
-    ("step us", "p99", Cell::Field("all_to_all.step_us", "p99")),
-    (
-        "FCT mean us",
-        "small",
-        Cell::Field("background.fct_us.small", "mean"),
-    ),
-    (
-        "FCT mean us",
-        "medium",
-        Cell::Field("background.fct_us.medium", "mean"),
-    ),
-    (
-        "FCT mean us",
-        "large",
-        Cell::Field("background.fct_us.large", "mean"),
-    ),
-    ("", "drops", Cell::Of(|run| count(run, "drops"))),
-    ("time-", "outs", Cell::Of(|run| count(run, "timeouts"))),
-    (
-        "goodput",
-        "Gbit/s",
-        Cell::Of(|run| value(run, "background.goodput_gbps").map(|v| format!("{v:.2}"))),
-    ),
-    (
-        "port",
-        "used %",
-        Cell::Of(|run| value(run, "utilisation").map(|v| format!("{:.1}", v * 100.0))),
-    ),
-    ("queue us", "p99", Cell::Field("queue_us", "p99")),
-    ("OWD us", "p99", Cell::Field("owd_us", "p99")),
-    ("un-", "finished", Cell::Of(unfinished)),
+#[rustfmt::skip]
+const COLUMNS: [Shown; 18] = [
+    ("RCT us", "mean", "incast.rct_us.mean", Form::Digits),
+    ("RCT us", "p50", "incast.rct_us.p50", Form::Digits),
+    ("RCT us", "p99", "incast.rct_us.p99", Form::Digits),
+    ("request us", "mean", "request.rct_us.mean", Form::Digits),
+    ("request us", "p50", "request.rct_us.p50", Form::Digits),
+    ("request us", "p99", "request.rct_us.p99", Form::Digits),
+    ("step us", "mean", "all_to_all.step_us.mean", Form::Digits),
+    ("step us", "p50", "all_to_all.step_us.p50", Form::Digits),
+    ("step us", "p99", "all_to_all.step_us.p99", Form::Digits),
+    ("FCT mean us", "small", "background.fct_us.small.mean", Form::Digits),
+    ("FCT mean us", "medium", "background.fct_us.medium.mean", Form::Digits),
+    ("FCT mean us", "large", "background.fct_us.large.mean", Form::Digits),
+    ("", "drops", "drops", Form::Count),
+    ("time-", "outs", "timeouts", Form::Count),
+    ("goodput", "Gbit/s", "background.goodput_gbps", Form::Hundredths),
+    ("port", "used %", "utilisation", Form::Percent),
+    ("queue us", "p99", "queue_us.p99", Form::Digits),
+    ("OWD us", "p99", "owd_us.p99", Form::Digits),
+];
+
+/// What did not end, by kind of traffic. The last column has their sum.
+const UNFINISHED: [&str; 4] = [
+    "incast.unfinished",
+    "request.unfinished",
+    "all_to_all.unfinished",
+    "background.unfinished",
 ];
 
 /// The columns after the case's name that at least one run fills.
-pub fn table_columns(runs: &[RunResult]) -> Vec<TableColumn> {
-    let column = |(group, name, cell): Shown| TableColumn {
+pub fn table_columns(cases: &[Case<'_>]) -> Vec<TableColumn> {
+    let shown = |&(group, name, metric, form): &Shown| TableColumn {
         group,
         name,
-        cells: runs.iter().map(|run| cell.text(run)).collect(),
+        metric: Some(metric),
+        cells: cells(cases, form, |run| run.number(metric)),
     };
-    let mut columns: Vec<TableColumn> = COLUMNS.map(column).into();
-    columns.retain(|column| column.cells.iter().any(Option::is_some));
-    columns
+    let unfinished = TableColumn {
+        group: "un-",
+        name: "finished",
+        metric: None,
+        cells: cells(cases, Form::Count, unfinished),
+    };
+    let columns = COLUMNS.iter().map(shown).chain([unfinished]);
+    let is_filled = |column: &TableColumn| column.cells.iter().any(Option::is_some);
+    columns.filter(is_filled).collect()
 }
 
-/// The table, with a line for each finished run. Columns that no run fills are omitted.
+fn cells(
+    cases: &[Case<'_>],
+    form: Form,
+    number: impl Fn(&RunResult) -> Option<f64>,
+) -> Vec<Option<String>> {
+    let cell = |case: &Case<'_>| {
+        let values = case.runs.iter().filter_map(|run| number(run));
+        form.cell(&values.collect::<Vec<_>>())
+    };
+    cases.iter().map(cell).collect()
+}
+
+fn unfinished(run: &RunResult) -> Option<f64> {
+    let counts: Vec<f64> = UNFINISHED.iter().filter_map(|m| run.number(m)).collect();
+    (!counts.is_empty()).then(|| counts.iter().sum())
+}
+
+/// The table, with a line for each case: the mean over its seeds, and half of the mean's 95 % confidence interval. Or with a
+/// line for each run. Columns that no run fills are omitted.
 ///
 /// ```text
-///              RCT us
-/// case          mean    p50     p99  drops
-/// fq            1296   1010   36879    182
-/// final          163    151     558      0
+///             RCT us
+/// case          mean       p50         p99      drops
+/// fq        1296 ±85  1010 ±12  36879 ±920     182 ±9
+/// final       163 ±4    151 ±1      558 ±7          0
 /// ```
-pub fn table(summary: &SummaryFile) -> String {
-    let mut columns = vec![names(&summary.runs)];
+pub fn table(summary: &SummaryFile, lines: Lines) -> String {
+    let cases = cases(&summary.runs, lines);
+    let mut columns = vec![names(&cases)];
     let mut last_group = "";
-    for TableColumn { group, name, cells } in table_columns(&summary.runs) {
+    for TableColumn {
+        group, name, cells, ..
+    } in table_columns(&cases)
+    {
         let heading = if group == last_group { "" } else { group };
         last_group = group;
         let cells = cells
@@ -124,37 +161,32 @@ pub fn table(summary: &SummaryFile) -> String {
             summary.planned_runs
         );
     }
-    text.extend(requests(&summary.runs));
+    text.extend(seeds(&cases));
+    text.extend(requests(&summary.runs, &cases));
     text.extend(ports(&summary.runs));
     text
 }
 
-fn names(runs: &[RunResult]) -> Vec<String> {
+fn names(cases: &[Case<'_>]) -> Vec<String> {
     let heading = ["".to_owned(), "case".to_owned()];
-    let name = |run| case_name(run, runs);
-    heading.into_iter().chain(runs.iter().map(name)).collect()
+    let names = cases.iter().map(|case| case.name.clone());
+    heading.into_iter().chain(names).collect()
 }
 
-/// The case, and the parameters in which this one of its `runs` differs from the others.
-pub fn case_name(run: &RunResult, runs: &[RunResult]) -> String {
-    let case = run.params.get("case");
-    let same = |other: &&RunResult| other.params.get("case") == case;
-    let implied = |key: &String| {
-        let all = |other: &RunResult| other.params.get(key) == run.params.get(key);
-        case.is_some() && runs.iter().filter(same).all(all)
+/// Over how many seeds the means are.
+fn seeds(cases: &[Case<'_>]) -> Option<String> {
+    let counts = cases.iter().map(|case| case.runs.len());
+    let (least, most) = (counts.clone().min()?, counts.max()?);
+    let of = match least == most {
+        true => least.to_string(),
+        false => format!("{least} to {most}"),
     };
-    let rest = run.params.iter().filter(|(key, _)| !implied(key));
-    let rest =
-        rest.map(|(key, value)| format!("{}={value}", key.rsplit('.').next().unwrap_or(key)));
-    case.cloned()
-        .into_iter()
-        .chain(rest)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let text = format!("means over {of} seeds, ± half of their 95 % confidence interval; --each-seed prints each\n");
+    (most > 1).then_some(text)
 }
 
 /// Aligns the first column left and the others right.
-fn render(columns: &[Vec<String>]) -> String {
+pub(crate) fn render(columns: &[Vec<String>]) -> String {
     let width = |column: &Vec<String>| {
         column
             .iter()
@@ -175,62 +207,33 @@ fn render(columns: &[Vec<String>]) -> String {
     text
 }
 
-fn value(run: &RunResult, metric: &str) -> Option<f64> {
-    run.metrics.get(metric)?.as_f64()
-}
-
-fn count(run: &RunResult, metric: &str) -> Option<String> {
-    value(run, metric).map(|v| format!("{v:.0}"))
-}
-
-/// A field of a distribution, with about three digits.
-fn number(run: &RunResult, metric: &str, field: &str) -> Option<String> {
-    let v = run.metrics.get(metric)?.get(field)?.as_f64()?;
-    Some(if v < 100.0 {
-        format!("{v:.1}")
-    } else {
-        format!("{v:.0}")
-    })
-}
-
-fn unfinished(run: &RunResult) -> Option<String> {
-    let parts = [
-        "incast.unfinished",
-        "request.unfinished",
-        "all_to_all.unfinished",
-        "background.unfinished",
-    ];
-    let counts: Vec<u64> = parts
-        .iter()
-        .filter_map(|p| run.metrics.get(*p).and_then(Value::as_u64))
-        .collect();
-    (!counts.is_empty()).then(|| counts.iter().sum::<u64>().to_string())
-}
-
 /// The numbers of requests and of steps behind the percentiles of a run.
-fn requests(runs: &[RunResult]) -> Vec<String> {
+fn requests(runs: &[RunResult], cases: &[Case<'_>]) -> Vec<String> {
+    let each = match cases.iter().any(|case| case.runs.len() > 1) {
+        true => "a run",
+        false => "a case",
+    };
     let kinds = [
-        ("incast.rct_us", "request"),
-        ("request.rct_us", "request of kind request"),
-        ("all_to_all.step_us", "step"),
+        ("incast.rct_us.n", "request"),
+        ("request.rct_us.n", "request of kind request"),
+        ("all_to_all.step_us.n", "step"),
     ];
-    let line = |(metric, word)| count_by_case(runs, metric, word);
+    let line = |(metric, word)| count_of_runs(runs, metric, word, each);
     kinds.into_iter().filter_map(line).collect()
 }
 
-fn count_by_case(runs: &[RunResult], metric: &str, word: &str) -> Option<String> {
-    let counts = runs
-        .iter()
-        .filter_map(|run| run.metrics.get(metric)?.get("n")?.as_u64());
-    let (least, most) = (counts.clone().min()?, counts.max()?);
+fn count_of_runs(runs: &[RunResult], metric: &str, word: &str, each: &str) -> Option<String> {
+    let counts = runs.iter().filter_map(|run| run.number(metric));
+    let least = counts.clone().min_by(f64::total_cmp)?;
+    let most = counts.max_by(f64::total_cmp)?;
     let words = match word.split_once(' ') {
-        _ if most == 1 => word.to_owned(),
+        _ if most == 1.0 => word.to_owned(),
         Some((first, rest)) => format!("{first}s {rest}"),
         None => format!("{word}s"),
     };
     Some(match least == most {
-        true => format!("{least} {words} a case\n"),
-        false => format!("{least} to {most} {words} a case\n"),
+        true => format!("{least} {words} {each}\n"),
+        false => format!("{least} to {most} {words} {each}\n"),
     })
 }
 
@@ -292,7 +295,7 @@ mod tests {
     #[test]
     fn a_line_for_each_run_and_only_columns_with_values() {
         assert_eq!(
-            table(&summary(false)),
+            table(&summary(false), Lines::Cases),
             "                RCT us\n\
              case              mean   p50    p99  drops\n\
              fq                1296  1296  12964    182\n\
@@ -311,7 +314,7 @@ mod tests {
         }
         let few = json!({"n": 208, "mean": 1.0, "p50": 1.0, "p99": 1.0});
         summary.runs[1].metrics.insert("incast.rct_us".into(), few);
-        let text = table(&summary);
+        let text = table(&summary, Lines::Cases);
         assert!(text.ends_with(
             "208 to 500 requests a case\nport and queue: switch0-host0; OWD: to its host\n"
         ));
@@ -319,11 +322,29 @@ mod tests {
             let one = json!({"n": 1, "mean": 1.0, "p50": 1.0, "p99": 1.0});
             run.metrics.insert("incast.rct_us".into(), one);
         }
-        assert!(table(&summary).contains("\n1 request a case\n"));
+        assert!(table(&summary, Lines::Cases).contains("\n1 request a case\n"));
+    }
+
+    #[test]
+    fn seeds_are_folded_into_means_with_intervals() {
+        let mut summary = summary(false);
+        for (seed, drops) in [(1, 180), (2, 182), (3, 187)] {
+            let mut run = run("fq", "cubic", 1296.4, drops);
+            run.params.insert("seed".into(), seed.to_string());
+            summary.runs.push(run);
+        }
+        summary.runs.drain(..3);
+        let text = table(&summary, Lines::Cases);
+        assert!(text.contains("\nfq      1296  1296"), "{text}");
+        assert!(text.contains("183 ±9.0\n"), "{text}");
+        assert!(text.contains("\nmeans over 3 seeds"), "{text}");
+        assert!(text.contains("\n500 requests a run\n"), "{text}");
+        let text = table(&summary, Lines::Runs);
+        assert!(text.contains("\nfq seed=3"), "{text}");
     }
 
     #[test]
     fn a_partial_summary_says_so() {
-        assert!(table(&summary(true)).contains("partial: 3 of 4 runs"));
+        assert!(table(&summary(true), Lines::Cases).contains("partial: 3 of 4 runs"));
     }
 }

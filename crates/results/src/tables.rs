@@ -52,7 +52,7 @@ pub fn write_tables(
     requests: impl IntoIterator<Item = RequestRow>,
     series: impl IntoIterator<Item = SeriesRow>,
 ) -> Result<()> {
-    let labels = Labels::of([result]);
+    let labels = Labels::of(std::slice::from_ref(result));
     let flows = groups(flows, |rows| columns_of(&FLOWS, &labels, result, rows));
     let requests = groups(requests, |rows| {
         columns_of(&REQUESTS, &labels, result, rows)

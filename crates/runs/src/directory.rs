@@ -14,6 +14,8 @@ use serde_json::Value;
 
 const PLAN: &str = "plan.json";
 const LOCK: &str = ".lock";
+/// The folder of the files of single runs. `onramp-results` writes them.
+pub const RUNS: &str = "runs";
 
 /// Free disk space that any results need.
 const LEAST_ROOM: u64 = 4_000_000;
@@ -186,16 +188,28 @@ fn at<'a>(doing: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Director
     }
 }
 
-/// Names of its files except the lock.
+/// Names of its files except the lock, and of those in the folder of runs: `runs/run-0.json`.
 fn content(path: &Path) -> Result<Vec<String>, DirectoryError> {
+    let mut names = names(path)?;
+    names.retain(|name| name != LOCK);
+    if let Some(folder) = names.iter().position(|name| name == RUNS) {
+        let below = path.join(RUNS);
+        if below.is_dir() {
+            names.swap_remove(folder);
+            let of_runs = self::names(&below)?.into_iter();
+            names.extend(of_runs.map(|name| format!("{RUNS}/{name}")));
+        }
+    }
+    Ok(names)
+}
+
+fn names(path: &Path) -> Result<Vec<String>, DirectoryError> {
     let entries = std::fs::read_dir(path).map_err(at("read", path))?;
     let name = |entry: io::Result<std::fs::DirEntry>| {
         entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
     };
     let names: io::Result<Vec<String>> = entries.map(name).collect();
-    let mut names = names.map_err(at("read", path))?;
-    names.retain(|name| name != LOCK);
-    Ok(names)
+    names.map_err(at("read", path))
 }
 
 /// A directory without a plan is ours only if all its files have names of results; otherwise it is not
@@ -215,6 +229,7 @@ fn refuse_foreign(path: &Path) -> Result<(), DirectoryError> {
 /// Whether a result has this file name.
 fn is_ours(name: &str) -> bool {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let stem = stem.rsplit('/').next().unwrap_or(stem);
     match extension {
         "parquet" | "part" | "pcapng" => true,
         "json" => ["plan", "summary", "figure"].contains(&stem) || stem.starts_with("run-"),
@@ -287,7 +302,8 @@ mod tests {
     fn used() -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         OutputDirectory::open(directory.path(), &plan("a"), Existing::Keep, 0).unwrap();
-        for name in ["run-0.json", "flows-0.parquet", "picture.png"] {
+        std::fs::create_dir(directory.path().join(RUNS)).unwrap();
+        for name in ["runs/run-0.json", "flows.parquet", "picture.png"] {
             std::fs::write(directory.path().join(name), "content").unwrap();
         }
         directory
@@ -324,7 +340,12 @@ mod tests {
         let directory = used();
         let opened = open(&directory, &plan("a"), Existing::Keep).unwrap();
         assert!(!opened.is_of_other_sources() && !opened.has_replaced());
-        let all = ["flows-0.parquet", "picture.png", "plan.json", "run-0.json"];
+        let all = [
+            "flows.parquet",
+            "picture.png",
+            "plan.json",
+            "runs/run-0.json",
+        ];
         assert_eq!(names(&directory), all);
     }
 
@@ -366,6 +387,16 @@ mod tests {
         let error = open(&directory, &plan("a"), Existing::Replace).unwrap_err();
         assert!(error.contains("letter.txt"), "{error}");
         assert_eq!(names(&directory), ["letter.txt"]);
+    }
+
+    #[test]
+    fn a_folder_of_somebody_elses_runs_is_never_touched() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join(RUNS)).unwrap();
+        std::fs::write(directory.path().join("runs/letter.txt"), "mine").unwrap();
+        let error = open(&directory, &plan("a"), Existing::Replace).unwrap_err();
+        assert!(error.contains("runs/letter.txt"), "{error}");
+        assert_eq!(names(&directory), ["runs/letter.txt"]);
     }
 
     #[test]

@@ -13,6 +13,6 @@ mod schedule;
 mod status;
 
 pub use cancel::{cancelled_by_signals, Interrupted};
-pub use directory::{digest, DirectoryError, Existing, OutputDirectory, Plan};
+pub use directory::{digest, DirectoryError, Existing, OutputDirectory, Plan, RUNS};
 pub use schedule::{run_all, Handle, Job, Make, Threads};
 pub use status::{count, Line, Running, Status};

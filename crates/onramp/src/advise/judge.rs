@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{bail, Result};
-use onramp_reproduce::Estimate;
+use onramp_results::Estimate;
 use onramp_results::SummaryFile;
 
 use super::plan::BASE;

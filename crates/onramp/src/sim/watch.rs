@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, fs::File, io::BufWriter, path::Path};
 
 use anyhow::{Context, Result};
-use onramp_results::part;
 use onramp_scenario::Scenario;
 use onramp_sim::{
     run::{self, check_watch},
@@ -44,7 +43,7 @@ impl Watch {
     /// The series and captures of run `index`, whose files are opened in `out`.
     pub fn open(&self, out: &Path, index: usize) -> Result<run::Watch> {
         let open = |port: &String| {
-            let path = part(out, port, index, "pcapng");
+            let path = out.join(format!("{port}-{index}.pcapng"));
             let file = File::create(&path).with_context(|| path.display().to_string())?;
             let output: Output = Box::new(BufWriter::new(file));
             Ok((port.clone(), output))
