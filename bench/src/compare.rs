@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{bail, Context, Result};
-use onramp_reproduce::Estimate;
+use onramp_results::Estimate;
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -19,7 +19,14 @@ use tempfile::TempDir;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// What commands of pages find in their directory.
-const FROM_REPOSITORY: [&str; 5] = ["scenarios", "workloads", "figures", "deploy", ".cache"];
+const FROM_REPOSITORY: [&str; 6] = [
+    "scenarios",
+    "workloads",
+    "figures",
+    "deploy",
+    "examples",
+    ".cache",
+];
 const MOST_LINES_OF_README: usize = 100;
 
 fn read(path: &Path) -> String {

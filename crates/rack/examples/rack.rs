@@ -47,6 +47,9 @@ fn host(file: &str, out: &str, set: &[&str]) -> anyhow::Result<()> {
         cancel: cancelled_by_signals(),
     };
     let summary = run(&scenario, &options, &mut |status| eprintln!("{status:?}"))?;
-    print!("{}", onramp_results::table(&summary));
+    print!(
+        "{}",
+        onramp_results::table(&summary, onramp_results::Lines::Cases)
+    );
     Ok(())
 }

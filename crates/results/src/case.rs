@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Cases: the runs of a scenario that differ in nothing but their seed.
 
-use crate::run_result::RunResult;
-
-/// The parameter in which the runs of a case differ.
-pub(crate) const SEED: &str = "seed";
+use crate::run_result::{RunResult, SEED};
 
 /// What has a line in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -195,7 +195,7 @@ fn digits(value: f64) -> String {
         large if large >= 99.95 => 0,
         some if some >= 9.995 => 1,
         one if one >= 0.9995 => 2,
-        zero if zero == 0.0 => 0,
+        0.0 => 0,
         _ => 3,
     };
     format!("{value:.decimals$}")

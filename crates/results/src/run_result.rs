@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `summary.json` and its runs.
 
-use crate::case::SEED;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Version of the layout of `summary.json` and of the Parquet columns.
 pub const SCHEMA: u32 = 5;
+
+/// The parameter in which the runs of a case differ.
+pub(crate) const SEED: &str = "seed";
 
 /// One entry of `runs` in `summary.json`, and the content of `runs/run-K.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
