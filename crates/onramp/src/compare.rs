@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp compare`: cases beside a baseline, with what is beyond noise.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use onramp_results::{compare, comparison_table, RunResult};
 
 use crate::args::key_value;
@@ -14,7 +14,7 @@ pub struct Args {
     #[arg(required = true, value_name = "DIR")]
     results: Vec<PathBuf>,
     /// Parameter of the runs to compare with, e.g. case=fq; repeat it for more. With several directories,
-    /// dir=NAME is one of them
+    /// dir=DIR is one of them, as it is given
     #[arg(long, required = true, value_name = "KEY=VALUE", value_parser = key_value)]
     baseline: Vec<(String, String)>,
     /// Metric, e.g. incast.rct_us.p99; repeat it for more [default: those of the table]
@@ -24,7 +24,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<()> {
     let mut runs = Vec::new();
-    for directory in &args.results {
+    for (index, directory) in args.results.iter().enumerate() {
+        if args.results[..index].contains(directory) {
+            bail!("{} is given twice", directory.display());
+        }
         runs.extend(runs_of(directory, args.results.len() > 1)?);
     }
     let compared = compare(&runs, &args.baseline, &args.metrics)?;
@@ -37,14 +40,14 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// The runs of a directory. With `named` they have the parameter `dir`.
-fn runs_of(directory: &std::path::Path, named: bool) -> Result<Vec<RunResult>> {
+fn runs_of(directory: &Path, named: bool) -> Result<Vec<RunResult>> {
     let summary = report::summary(&directory.join("summary.json"))
         .with_context(|| format!("{} has no results to compare", directory.display()))?;
-    let name = report::name(directory);
     let mut runs = summary.runs;
     if named {
         for run in &mut runs {
-            run.params.insert("dir".to_owned(), name.clone());
+            run.params
+                .insert("dir".to_owned(), directory.display().to_string());
         }
     }
     Ok(runs)

@@ -86,3 +86,11 @@ pub fn keeping(error: Error, scenario: &Scenario, path: &Path) -> Error {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_folder_of_runs_is_the_one_that_a_directory_knows() {
+        assert_eq!(onramp_runs::RUNS, onramp_results::RUNS);
+    }
+}

@@ -199,7 +199,7 @@ fn delays(file: &Path) -> Result<Section> {
 }
 
 /// The last part of a path.
-pub fn name(path: &Path) -> String {
+fn name(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute
         .file_name()

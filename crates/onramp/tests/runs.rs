@@ -289,7 +289,8 @@ fn seeds_are_folded_and_compared_and_files_of_runs_are_apart() {
         let means = runs.filter(|run| run.params["host.cc"] == cc);
         means.map(|run| run.number(metric[1]).unwrap()).sum::<f64>() / 3.0
     };
-    let shown: f64 = words[2].parse().unwrap();
+    assert_eq!(words[2], "3", "{table}");
+    let shown: f64 = words[3].parse().unwrap();
     assert!((shown - mean("none")).abs() < 0.1, "{table}");
     let unknown = compare(&["--baseline", "case=fq"]);
     assert_eq!(unknown.status.code(), Some(1));

@@ -68,19 +68,7 @@ fn name(run: &RunResult, runs: &[RunResult], lines: Lines) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
-
-    fn run(run: usize, params: &[(&str, &str)]) -> RunResult {
-        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        RunResult {
-            run,
-            params: params.iter().map(owned).collect(),
-            resolved: serde_json::Value::Null,
-            partial: false,
-            metrics: BTreeMap::new(),
-            cost: BTreeMap::new(),
-        }
-    }
+    use crate::fixture::run;
 
     fn names(runs: &[RunResult], lines: Lines) -> Vec<(String, usize)> {
         let all = cases(runs, lines).into_iter();

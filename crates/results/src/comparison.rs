@@ -49,7 +49,7 @@ pub struct Compared {
     pub metric: String,
     /// Number of pairs.
     pub pairs: usize,
-    /// Means over the pairs.
+    /// Mean over the pairs, of the baseline.
     pub baseline: f64,
     /// The same of the case.
     pub value: f64,
@@ -142,21 +142,22 @@ fn of_case(
         let partner = partner(run, &case.name, bases, baseline)?;
         pairs.extend(run.number(metric).zip(partner.number(metric)));
     }
-    let of =
-        |pick: fn(&(f64, f64)) -> f64| Estimate::of(&pairs.iter().map(pick).collect::<Vec<_>>());
-    let (Some(value), Some(base)) = (of(|pair| pair.0), of(|pair| pair.1)) else {
-        return Ok(None);
+    let mean = |pick: fn(&(f64, f64)) -> f64| {
+        let values: Vec<f64> = pairs.iter().map(pick).collect();
+        Estimate::of(&values)
     };
-    let both = of(|pair| pair.0 - pair.1).zip(Estimate::of_ratios(&pairs));
-    Ok(both.map(|(difference, ratio)| Compared {
-        case: case.name.clone(),
-        metric: metric.to_owned(),
-        pairs: pairs.len(),
-        baseline: base.value,
-        value: value.value,
-        difference,
-        ratio,
-    }))
+    let compared = || {
+        Some(Compared {
+            case: case.name.clone(),
+            metric: metric.to_owned(),
+            pairs: pairs.len(),
+            baseline: mean(|pair| pair.1)?.value,
+            value: mean(|pair| pair.0)?.value,
+            difference: mean(|pair| pair.0 - pair.1)?,
+            ratio: Estimate::of_ratios(&pairs)?,
+        })
+    };
+    Ok(compared())
 }
 
 /// The run of a baseline with the same seed. If there are several: the one whose other parameters, but for those of the
@@ -204,13 +205,14 @@ fn digits(value: f64) -> String {
 /// A line for each case and metric.
 ///
 /// ```text
-/// metric              case   fq     value   difference       change               beyond noise
-/// incast.rct_us.p99   final  36879  558     -36321 ±940  -98.5 % (-98.6 to -98.3)  yes
+/// metric              case  pairs  case=fq  value   difference                    change  beyond noise
+/// incast.rct_us.p99  final      5    36879    558  -36321 ±940  -98.5 % (-98.6 to -98.3)           yes
 /// ```
 pub fn comparison_table(compared: &[Compared], baseline: &Baseline) -> String {
     let heading = [
         "metric",
         "case",
+        "pairs",
         &text(baseline),
         "value",
         "difference",
@@ -228,6 +230,7 @@ pub fn comparison_table(compared: &[Compared], baseline: &Baseline) -> String {
         [
             line.metric.clone(),
             line.case.clone(),
+            line.pairs.to_string(),
             digits(line.baseline),
             digits(line.value),
             digits(line.difference.value)
@@ -244,31 +247,26 @@ pub fn comparison_table(compared: &[Compared], baseline: &Baseline) -> String {
             },
         ]
     };
-    let rows: Vec<[String; 7]> = [heading]
+    let rows: Vec<[String; 8]> = [heading]
         .into_iter()
         .chain(compared.iter().map(row))
         .collect();
     let column = |at: usize| rows.iter().map(|row| row[at].clone()).collect();
-    let columns: Vec<Vec<String>> = (0..7).map(column).collect();
+    let columns: Vec<Vec<String>> = (0..8).map(column).collect();
     render(&columns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use serde_json::json;
-    use std::collections::BTreeMap;
 
     fn run(params: &[(&str, &str)], p99: f64) -> RunResult {
-        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        RunResult {
-            run: 0,
-            params: params.iter().map(owned).collect(),
-            resolved: serde_json::Value::Null,
-            partial: false,
-            metrics: BTreeMap::from([("incast.rct_us".to_owned(), json!({ "p99": p99 }))]),
-            cost: BTreeMap::new(),
-        }
+        let mut run = fixture::run(0, params);
+        let rct = json!({ "p99": p99 });
+        run.metrics.insert("incast.rct_us".to_owned(), rct);
+        run
     }
 
     fn fq() -> Vec<(String, String)> {

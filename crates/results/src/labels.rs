@@ -191,19 +191,7 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
-
-    fn run(run: usize, params: &[(&str, &str)]) -> RunResult {
-        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        RunResult {
-            run,
-            params: params.iter().map(owned).collect(),
-            resolved: Value::Null,
-            partial: false,
-            metrics: BTreeMap::new(),
-            cost: BTreeMap::new(),
-        }
-    }
+    use crate::fixture::run;
 
     #[test]
     fn quantities_are_also_numbers_in_the_unit_of_their_column() {

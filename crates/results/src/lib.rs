@@ -20,6 +20,8 @@ mod error;
 mod explain;
 pub mod figure;
 mod files;
+#[cfg(test)]
+mod fixture;
 mod labels;
 mod measures;
 mod merge;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{bail, Result};
-use onramp_results::Estimate;
-use onramp_results::SummaryFile;
+use onramp_results::{Estimate, SummaryFile};
 
 use super::plan::BASE;
 
