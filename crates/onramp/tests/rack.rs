@@ -56,6 +56,52 @@ fn wrong_clocks_are_synchronised_under_load_and_on_ramp_holds_by_them() {
     assert_eq!(count("onramp.oracks_no_lease"), 0);
 }
 
+/// A port of 10 Gbit/s and one of 2.5 Gbit/s. The threshold is 52 us of either.
+const RATES: &str = r#"title = "Ports of two rates"
+duration = "14 ms"
+warmup = "4 ms"
+time_dilation = 100
+[network]
+topology = { kind = "star", hosts = 4 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+buffer = "500 kB"
+ecn = { threshold = "65 kB", at = "10 Gbit/s" }
+[host]
+cc = "dctcp"
+[[hosts]]
+range = "3"
+network.link.rate = "2.5 Gbit/s"
+[[traffic]]
+kind = "long"
+flows = 2
+from = "0-1"
+to = 2
+[onramp]
+law = "off"
+[[case]]
+name = "fast"
+[[case]]
+name = "slow"
+"traffic.0.to" = 3
+"#;
+
+#[test]
+fn a_port_marks_above_the_threshold_of_its_own_rate() {
+    let desk = tempfile::tempdir().unwrap();
+    let (file, out) = (desk.path().join("rates.toml"), desk.path().join("out"));
+    std::fs::write(&file, RATES).unwrap();
+    run(&file, &out);
+    let summary: SummaryFile = read_json(&out.join("summary.json")).unwrap();
+    let [fast, slow] = [0, 1].map(|run| {
+        let queue = &summary.runs[run].metrics["queue_us"];
+        queue["p50"].as_f64().unwrap()
+    });
+    println!("median queue: {fast} us at 10 Gbit/s, {slow} us at 2.5 Gbit/s");
+    // With the threshold of 10 Gbit/s at each port, the slow one would have a queue of 208 us.
+    assert!((20.0..80.0).contains(&fast), "{fast} us");
+    assert!((20.0..104.0).contains(&slow), "{slow} us");
+}
+
 /// Without the emulator's plugin (crates/rack/plugin/halt.c), one run in ten of this scenario was another one.
 #[test]
 #[ignore = "takes five minutes and both processors"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! The law `level` on real kernels: what a lone flow pays, requests beside long flows, a flow beside one that nobody holds,
+//! The law `level` on real kernels: requests beside long flows, a flow beside one that nobody holds,
 //! and hosts whose OR-ACKs say nothing of their ports.
 use std::{thread, time::Duration};
 
@@ -13,12 +13,6 @@ use crate::{
 
 /// As for the other laws (holding.rs). The line of a host is as fast as the port.
 const OPTIONS: &[&str] = &["--shape", "100Mbit/s", "--gate-tau", "20ms"];
-/// A line of four times the port's rate.
-const LINE: &[&str] = &["--line-rate", "400Mbit/s", "--gate-tau", "20ms"];
-/// The receiver counts a flow for 8 tau.
-const FORGOTTEN: Duration = Duration::from_millis(200);
-/// Part of a lone flow's throughput and of the time of its transfers.
-const LONE: f64 = 0.02;
 /// Bytes of each of three answers, which take four times T together.
 const ANSWER: u64 = 85_000;
 const REQUESTS: usize = 12;
@@ -31,73 +25,13 @@ fn star(hosts: u8) -> Star {
 }
 
 fn start(hosts: &[Host], options: &[&str]) -> Vec<Agent> {
-    start_on(OPTIONS, hosts, options)
-}
-
-fn start_on(line: &[&str], hosts: &[Host], options: &[&str]) -> Vec<Agent> {
-    let options = [line, options].concat();
+    let options = [OPTIONS, options].concat();
     let start = |host| Agent::start(host, &options);
     hosts.iter().map(start).collect()
 }
 
 fn sum(agents: &[Agent], counter: &str) -> u64 {
     agents.iter().map(|agent| agent.counter(counter)).sum()
-}
-
-/// Throughput for 3 s, and the median time of transfers of 1 MB, of a flow that is alone. Its host's line is faster than
-/// the port.
-fn alone(law: &str, options: &[&str]) -> (f64, f64) {
-    let star = star(2);
-    let (from, to) = star.pair();
-    star.switch.run(&format!(
-        "tc qdisc replace dev {} root netem delay 1ms rate 100mbit limit 400",
-        to.port
-    ));
-    let agents = start_on(LINE, &star.hosts, &[&["--law", law], options].concat());
-    let mbit_per_s = Transfer::start(from, to, Load::seconds(3.0))
-        .finish()
-        .mbit_per_s();
-    let transfer = |_| {
-        thread::sleep(FORGOTTEN);
-        Transfer::start(from, to, Load::bytes(1_000_000)).finish()
-    };
-    let mut took: Vec<f64> = (0..5)
-        .map(transfer)
-        .map(|received| received.took.as_secs_f64() * 1e3)
-        .collect();
-    took.sort_by(f64::total_cmp);
-    agents[0].assert_harmless();
-    println!(
-        "{law}: {mbit_per_s:.2} Mbit/s, 1 MB in {:.2} ms, {} holds",
-        took[2],
-        sum(&agents, "holds")
-    );
-    (mbit_per_s, took[2])
-}
-
-pub fn a_lone_flow_pays_at_most_two_percent() {
-    let (mbit_per_s, took_ms) = alone("off", &[]);
-    for (law, threshold) in [
-        ("level", "5ms"),
-        ("level", "2500us"),
-        ("level", "50us"),
-        ("final", "5ms"),
-        ("final", "2500us"),
-        ("final", "50us"),
-        ("strawman", "2500us"),
-        ("gate", "2500us"),
-    ] {
-        let options = ["--threshold", threshold, "--guard", "50ms"];
-        let (with_mbit_per_s, with_took_ms) = alone(law, &options);
-        assert!(
-            with_mbit_per_s > (1.0 - LONE) * mbit_per_s,
-            "{law}, T = {threshold}: {with_mbit_per_s} of {mbit_per_s} Mbit/s"
-        );
-        assert!(
-            with_took_ms < (1.0 + LONE) * took_ms,
-            "{law}, T = {threshold}: 1 MB took {with_took_ms} ms, {took_ms} ms without a law"
-        );
-    }
 }
 
 /// What requests and long flows got.

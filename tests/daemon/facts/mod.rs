@@ -93,8 +93,10 @@ facts! {
         paced_flows_do_not_overflow_a_port_together: 60 variant,
         a_flow_that_waits_for_acknowledgements_is_spaced: 11,
     }
-    level {
+    lone {
         a_lone_flow_pays_at_most_two_percent: 110 variant,
+    }
+    level {
         requests_beside_long_flows_take_no_longer_than_under_gate: 140,
         requests_beside_long_flows_take_no_longer_than_under_gate_and_final: 280 variant,
         a_flow_beside_one_that_nobody_holds_has_its_share: 40,
