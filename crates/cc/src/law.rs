@@ -6,14 +6,13 @@
 //! for the built-in ones. A law from outside decides when a head may leave.
 
 use crate::parameter::{Parameter, ParameterValue, Parameters, Tuning};
-use crate::plug::Plugs;
+use crate::plug::{Names, Plugs};
 use crate::{Custom, Mistakes, Named, Watched};
 use onramp_keys::{alternatives, Value, Wrong};
 use onramp_law::Law;
 use onramp_units::{Bytes, Mono, Rate, Span, Time};
 use std::fmt;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
 /// What a law knows of a flow before anything is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,12 +146,16 @@ pub struct Entry {
     /// Parameters that scenarios can set, with keys `onramp.NAME.*`.
     pub parameters: &'static [Parameter],
     /// With its source's parameters.
-    pub law: fn() -> CustomLaw,
+    pub law: &'static (dyn Fn() -> CustomLaw + Sync),
 }
 
 impl Entry {
     /// A law without parameters.
-    pub const fn new(name: &'static str, about: &'static str, law: fn() -> CustomLaw) -> Entry {
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        law: &'static (dyn Fn() -> CustomLaw + Sync),
+    ) -> Entry {
         Entry {
             name,
             about,
@@ -174,11 +177,11 @@ static PLUGS: Plugs<Entry> = Plugs::new();
 /// Adds a law of another crate.
 ///
 /// # Panics
-/// A law has this name, or laws have been listed already.
+/// A law has this name; or it has parameters, and a scenario has been read already.
 pub fn register(entry: &'static Entry) {
     let is_new = !Law::NAMES.contains(&entry.name);
     assert!(is_new, "there is a control law {entry:?}");
-    PLUGS.add(entry, []);
+    PLUGS.add_with(entry, [], entry.parameters);
 }
 
 /// Those of other crates.
@@ -276,9 +279,8 @@ impl Value for ControlLaw {
     }
 
     fn names() -> &'static [&'static str] {
-        static NAMES: LazyLock<Vec<&str>> =
-            LazyLock::new(|| ControlLaw::all().map(ControlLaw::name).collect());
-        &NAMES
+        static NAMES: Names = Names::new();
+        NAMES.are(ControlLaw::all().map(ControlLaw::name).collect())
     }
 
     fn meanings() -> String {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Parts of other crates that join a registry. They must join before the registry is used for the first time, because
-//! keys, help and documentation are made of it once.
+//! Parts of other crates that join a registry. Those with keys must join before the registry is used for the first time,
+//! because keys, help and documentation are made of it once.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use crate::Parameter;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What registries list: known, shown and compared by its name.
 pub trait Named: 'static {
@@ -57,16 +59,17 @@ macro_rules! setters {
 
 /// The parts of other crates.
 pub struct Plugs<T: 'static> {
-    joining: Mutex<Vec<&'static T>>,
-    all: OnceLock<Vec<&'static T>>,
+    /// The list never changes: it is replaced.
+    parts: Mutex<&'static [&'static T]>,
+    is_used: AtomicBool,
 }
 
 impl<T> Plugs<T> {
     /// None yet.
     pub const fn new() -> Plugs<T> {
         Plugs {
-            joining: Mutex::new(Vec::new()),
-            all: OnceLock::new(),
+            parts: Mutex::new(&[]),
+            is_used: AtomicBool::new(false),
         }
     }
 }
@@ -85,27 +88,77 @@ impl<T: Named> Plugs<T> {
     #[track_caller]
     pub fn add(&self, part: &'static T, built_in: impl IntoIterator<Item = &'static T>) {
         let (kind, name) = (T::KIND, part.name());
-        let mut joining = self.joining();
         assert!(
-            self.all.get().is_none(),
+            !self.is_used.load(Ordering::Relaxed),
             "the {kind} {name} is registered after the first scenario was read"
         );
-        let mut others = built_in.into_iter().chain(joining.iter().copied());
+        self.join(part, built_in);
+    }
+
+    /// Adds one with these parameters. Without any it has no keys and may join at any time.
+    ///
+    /// # Panics
+    /// One has its name, or it has parameters and [`Plugs::all`] was called.
+    #[track_caller]
+    pub fn add_with(
+        &self,
+        part: &'static T,
+        built_in: impl IntoIterator<Item = &'static T>,
+        parameters: &[Parameter],
+    ) {
+        match parameters {
+            [] => self.join(part, built_in),
+            _ => self.add(part, built_in),
+        }
+    }
+
+    #[track_caller]
+    fn join(&self, part: &'static T, built_in: impl IntoIterator<Item = &'static T>) {
+        let (kind, name) = (T::KIND, part.name());
+        let mut parts = self.parts();
+        let mut others = built_in.into_iter().chain(parts.iter().copied());
         assert!(
             others.all(|other| other.name() != name),
             "there is a {kind} {name}"
         );
-        joining.push(part);
+        let mut all = parts.to_vec();
+        all.push(part);
+        *parts = all.leak();
     }
 
-    /// All that have joined; no other joins from now on.
-    pub fn all(&self) -> &[&'static T] {
-        self.all
-            .get_or_init(|| std::mem::take(&mut *self.joining()))
+    /// All that have joined.
+    pub fn all(&self) -> &'static [&'static T] {
+        self.is_used.store(true, Ordering::Relaxed);
+        *self.parts()
     }
 
     /// Also after a panic, which leaves the list as it was.
-    fn joining(&self) -> MutexGuard<'_, Vec<&'static T>> {
-        self.joining.lock().unwrap_or_else(PoisonError::into_inner)
+    fn parts(&self) -> MutexGuard<'_, &'static [&'static T]> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Names of a registry's parts, for those who keep them: a new list is made when a part has joined.
+pub struct Names(Mutex<&'static [&'static str]>);
+
+impl Names {
+    /// None yet.
+    pub const fn new() -> Names {
+        Names(Mutex::new(&[]))
+    }
+
+    /// The list, which has these names now.
+    pub fn are(&self, now: Vec<&'static str>) -> &'static [&'static str] {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known != now {
+            *known = now.leak();
+        }
+        *known
+    }
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names::new()
     }
 }

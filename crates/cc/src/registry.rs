@@ -2,12 +2,12 @@
 //! All congestion controls by their scenario names, and all keys that set their parameters.
 
 use crate::parameter::{Parameter, ParameterValue, Tuning};
+use crate::plug::Names;
 use crate::{nic, tcp};
 use onramp_keys::{alternatives, Value, Wrong};
 use onramp_units::Rate;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
 /// A congestion control that a scenario names, for its kind of hosts.
 #[derive(Clone, Copy)]
@@ -187,8 +187,8 @@ impl Value for Cc {
 
 /// All names, each once.
 pub fn names() -> &'static [&'static str] {
-    static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| names_of(Cc::all()));
-    &NAMES
+    static NAMES: Names = Names::new();
+    NAMES.are(names_of(Cc::all()))
 }
 
 /// The names of `all`, each once.

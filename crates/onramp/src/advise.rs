@@ -7,6 +7,7 @@ mod plan;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
+use onramp_batch::{available_memory, check_memory};
 use onramp_report::{page, Section, Table};
 use onramp_results::{write_whole, SummaryFile};
 use onramp_runs::count;
@@ -17,7 +18,7 @@ use serde_json::json;
 use crate::args::{OutArgs, ThreadArgs};
 use crate::output::{self, World};
 use crate::report::section;
-use crate::sim::{memory, watch::Watch, Simulations};
+use crate::sim::{watch::Watch, Simulations};
 use judge::{judge, Advice};
 use plan::{Plan, Window};
 
@@ -158,7 +159,7 @@ fn simulate(
 ) -> Result<(SummaryFile, onramp_runs::OutputDirectory)> {
     let (scenario, files) = crate::scenario::read(file, &[])?;
     let threads = args.threads.number();
-    memory::check(&scenario, threads, memory::available())?;
+    check_memory(&scenario, threads, available_memory())?;
     let watch = Watch::default();
     let plan = output::plan(World::Sim, &scenario, &files, json!(watch));
     let directory = output::open(out, &plan, &scenario, args.out.existing())?;

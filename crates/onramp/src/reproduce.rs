@@ -13,6 +13,7 @@ use std::{
 };
 
 use anyhow::{bail, Context, Result};
+use onramp_batch::{available_memory, check_memory};
 use onramp_reproduce::{terminal, Library, Planned, ScaleName};
 use onramp_results::write_json;
 use onramp_runs::{cancelled_by_signals, Existing};
@@ -21,7 +22,6 @@ use self::worlds::{Runner, Worlds};
 use crate::args::Machines;
 use crate::args::ThreadArgs;
 use crate::output::VERSION;
-use crate::sim::memory;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -82,7 +82,7 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
     let planned = plan(&library, &args.ids, scale)?;
     let threads = args.threads.number();
     for scenario in planned.iter().filter_map(|figure| figure.scenario.as_ref()) {
-        memory::check(scenario, threads, memory::available())?;
+        check_memory(scenario, threads, available_memory())?;
     }
     let session = Session {
         args,

@@ -2,13 +2,13 @@
 //! `onramp sim`: runs scenarios in the simulator. Reads files and prints tables; the sim crate simulates.
 mod bench;
 mod clocks;
-pub mod memory;
 mod replay;
 mod simulate;
 pub mod watch;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
+use onramp_batch::{available_memory, check_memory};
 use onramp_results::SummaryFile;
 use serde_json::json;
 use watch::Watch;
@@ -72,7 +72,7 @@ fn run_scenario(args: RunArgs, table: fn(&RunArgs, &SummaryFile) -> String) -> R
     let (scenario, files) = args.scenario.read()?;
     args.watch.check(&scenario)?;
     let threads = args.threads.number();
-    memory::check(&scenario, threads, memory::available())?;
+    check_memory(&scenario, threads, available_memory())?;
     let out = args.out.directory(file);
     let plan = output::plan(World::Sim, &scenario, &files, json!(args.watch));
     // Before the line that says which runs are kept: a script may wait for it, and then interrupt.

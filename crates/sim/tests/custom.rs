@@ -43,14 +43,14 @@ const ETA: Parameter = Parameter {
     meaning: "Target of the utilisation.",
 };
 
-static MY_DCTCP: Entry = Entry::new("my_dctcp", "DCTCP, from outside", || {
+static MY_DCTCP: Entry = Entry::new("my_dctcp", "DCTCP, from outside", &|| {
     let params = tcp::dctcp::Params::default();
     TcpAlgorithm::custom(params, |params| Box::new(tcp::dctcp::Dctcp::new(params)))
 })
 .marks(true)
 .parameters(&[GAIN]);
 
-static MY_HPCC: Preset = Preset::new("my_hpcc", "HPCC, from outside", |line| {
+static MY_HPCC: Preset = Preset::new("my_hpcc", "HPCC, from outside", &|line| {
     let params = hpcc::Params::reference(line);
     Algorithm::custom(params, |params, path| {
         Box::new(hpcc::Hpcc::new(params, path))
@@ -70,7 +70,7 @@ parameters! { in "onramp.": "my_strawman", {
     "more" more: Span = Span::from_ns(0), Bounds::Span(Span::from_ns(0), Span::from_us(100)), "It is added to T.";
 } }
 
-static MY_STRAWMAN: law::Entry = law::Entry::new("my_strawman", "strawman, from outside", || {
+static MY_STRAWMAN: law::Entry = law::Entry::new("my_strawman", "strawman, from outside", &|| {
     CustomLaw::starting(Params::default(), |params, facts: &FlowFacts| {
         Box::new(Strawman {
             threshold: facts.threshold + params.more,

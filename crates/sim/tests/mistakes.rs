@@ -32,7 +32,7 @@ parameters! { "faulty", {
     "fault" fault: u32 = 0, Bounds::Count(0, 2), "0: it sets a window of 0. 1: it panics. 2: it answers a threshold of 0.";
 } }
 
-static FAULTY: Entry = Entry::new("faulty", "does what it must not", || {
+static FAULTY: Entry = Entry::new("faulty", "does what it must not", &|| {
     TcpAlgorithm::custom(Params::default(), |params| Box::new(Faulty(*params)))
 })
 .parameters(PARAMETERS);
@@ -54,7 +54,7 @@ impl WindowControl for Faulty {
     }
 }
 
-static STOPPED: Preset = Preset::new("stopped", "lets nothing be sent", |line| {
+static STOPPED: Preset = Preset::new("stopped", "lets nothing be sent", &|line| {
     Algorithm::custom(hpcc::Params::reference(line), |_, path| {
         Box::new(Stopped(path.line_rate))
     })
@@ -112,7 +112,7 @@ mod lawless {
         "fault" fault: u32 = 0, Bounds::Count(0, 3), "0: it holds without end. 1: it holds until before now. 2: it panics when it is asked. 3: it panics at a delay.";
     } }
 
-    pub static ENTRY: law::Entry = law::Entry::new("lawless", "does what it must not", || {
+    pub static ENTRY: law::Entry = law::Entry::new("lawless", "does what it must not", &|| {
         CustomLaw::starting(Params::default(), |params, _| Box::new(Lawless(*params)))
     })
     .parameters(PARAMETERS);

@@ -11,7 +11,7 @@ parameters! { in "onramp.": "partly", {
     "period" period: Span = Span::from_us(200), SHORT, "Time from the begin of a hold to that of the next.";
 } }
 
-pub static ENTRY: Entry = Entry::new("partly", "the strawman in a part of the time", || {
+pub static ENTRY: Entry = Entry::new("partly", "the strawman in a part of the time", &|| {
     CustomLaw::starting(Params::default(), |params, flow| {
         Box::new(Partly {
             params: *params,

@@ -30,7 +30,7 @@ const DCQCN: Preset = Preset {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
-    algorithm: |line| Algorithm::Dcqcn(Params::reference(line)),
+    algorithm: &|line| Algorithm::Dcqcn(Params::reference(line)),
     ecn: red,
     hold_acks: false,
 };
@@ -41,20 +41,20 @@ pub(super) const PRESETS: &[Preset] = &[
     Preset {
         name: "dcqcn_w",
         about: "DCQCN with a window",
-        algorithm: |line| Algorithm::Dcqcn(Params::reference(line).windowed()),
+        algorithm: &|line| Algorithm::Dcqcn(Params::reference(line).windowed()),
         hold_acks: true,
         ..DCQCN
     },
     Preset {
         name: "dcqcn_paper",
         about: "DCQCN with its paper's intervals",
-        algorithm: |line| Algorithm::Dcqcn(Params::paper(line)),
+        algorithm: &|line| Algorithm::Dcqcn(Params::paper(line)),
         ..DCQCN
     },
     Preset {
         name: "dcqcn_paper_w",
         about: "DCQCN with its paper's intervals and a window",
-        algorithm: |line| Algorithm::Dcqcn(Params::paper(line).windowed()),
+        algorithm: &|line| Algorithm::Dcqcn(Params::paper(line).windowed()),
         hold_acks: true,
         ..DCQCN
     },

@@ -22,7 +22,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
-    algorithm: |line| Algorithm::Dctcp(Params::reference(line)),
+    algorithm: &|line| Algorithm::Dctcp(Params::reference(line)),
     ecn: step,
     hold_acks: true,
 }];

@@ -23,7 +23,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
-    algorithm: |line| Algorithm::FastStar(Params::reference(line)),
+    algorithm: &|line| Algorithm::FastStar(Params::reference(line)),
     ecn: red,
     hold_acks: false,
 }];

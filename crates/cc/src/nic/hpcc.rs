@@ -24,7 +24,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
-    algorithm: |line| Algorithm::Hpcc(Params::reference(line)),
+    algorithm: &|line| Algorithm::Hpcc(Params::reference(line)),
     ecn: red,
     hold_acks: true,
 }];

@@ -368,7 +368,7 @@ pub struct Preset {
     /// Jain's index of two flows that share a link, at least.
     pub fairness: f64,
     /// Its parameters for a line rate.
-    pub algorithm: fn(Rate) -> Algorithm,
+    pub algorithm: &'static (dyn Fn(Rate) -> Algorithm + Sync),
     /// Marks at a port of the given rate.
     pub ecn: fn(Rate) -> Marks,
     /// Whether a pause of the data class holds acknowledgements back in the host's NIC.
@@ -380,7 +380,7 @@ impl Preset {
     pub const fn new(
         name: &'static str,
         about: &'static str,
-        algorithm: fn(Rate) -> Algorithm,
+        algorithm: &'static (dyn Fn(Rate) -> Algorithm + Sync),
     ) -> Preset {
         Preset {
             name,
@@ -434,9 +434,9 @@ static PLUGS: Plugs<Preset> = Plugs::new();
 /// Adds a congestion control of another crate, whose `algorithm` is [`Algorithm::custom`].
 ///
 /// # Panics
-/// One for NICs has this name, or a scenario has been read already.
+/// One for NICs has this name; or it has parameters, and a scenario has been read already.
 pub fn register(preset: &'static Preset) {
-    PLUGS.add(preset, built_in());
+    PLUGS.add_with(preset, built_in(), preset.parameters);
 }
 
 /// All, in the order of the documentation.

@@ -30,7 +30,7 @@ const TIMELY: Preset = Preset {
     parameters: PARAMETERS,
     ordered: &[("t_low", "t_high")],
     fairness: FAIR,
-    algorithm: |line| Algorithm::Timely(Params::reference(line)),
+    algorithm: &|line| Algorithm::Timely(Params::reference(line)),
     ecn: red,
     hold_acks: false,
 };
@@ -41,7 +41,7 @@ pub(super) const PRESETS: &[Preset] = &[
     Preset {
         name: "timely_w",
         about: "TIMELY with a window",
-        algorithm: |line| {
+        algorithm: &|line| {
             Algorithm::Timely(Params {
                 window: true,
                 ..Params::reference(line)

@@ -38,7 +38,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     parameters: PARAMETERS,
     ordered: &[("t_low", "t_high")],
     fairness: FAIR,
-    algorithm: |line| Algorithm::TimelyPaper(Params::reference(line)),
+    algorithm: &|line| Algorithm::TimelyPaper(Params::reference(line)),
     ecn: red,
     hold_acks: false,
 }];

@@ -19,7 +19,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
-    algorithm: |line| Algorithm::Unlimited(Params::reference(line)),
+    algorithm: &|line| Algorithm::Unlimited(Params::reference(line)),
     ecn: red,
     hold_acks: false,
 }];

@@ -46,7 +46,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[],
     fairness: FAIR,
     fills: crate::FILLED,
-    algorithm: || TcpAlgorithm::Bbr(Params::default()),
+    algorithm: &|| TcpAlgorithm::Bbr(Params::default()),
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,7 +37,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[],
     fairness: FAIR,
     fills: crate::FILLED,
-    algorithm: || TcpAlgorithm::Cubic(Params::default()),
+    algorithm: &|| TcpAlgorithm::Cubic(Params::default()),
 };
 
 impl Params {

@@ -22,7 +22,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[],
     fairness: FAIR,
     fills: crate::FILLED,
-    algorithm: || TcpAlgorithm::Dctcp(Params::default()),
+    algorithm: &|| TcpAlgorithm::Dctcp(Params::default()),
 };
 
 #[derive(Debug, Clone)]

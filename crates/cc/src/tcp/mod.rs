@@ -169,7 +169,7 @@ pub struct Entry {
     /// Payload of a flow alone on a link, as a part of the line, at least.
     pub fills: f64,
     /// With its source's parameters.
-    pub algorithm: fn() -> TcpAlgorithm,
+    pub algorithm: &'static (dyn Fn() -> TcpAlgorithm + Sync),
 }
 
 impl Entry {
@@ -177,7 +177,7 @@ impl Entry {
     pub const fn new(
         name: &'static str,
         about: &'static str,
-        algorithm: fn() -> TcpAlgorithm,
+        algorithm: &'static (dyn Fn() -> TcpAlgorithm + Sync),
     ) -> Entry {
         Entry {
             name,
@@ -216,9 +216,9 @@ static PLUGS: Plugs<Entry> = Plugs::new();
 /// Adds a congestion control of another crate, whose `algorithm` is [`TcpAlgorithm::custom`]. Linux lacks it.
 ///
 /// # Panics
-/// One for kernels has this name, or a scenario has been read already.
+/// One for kernels has this name; or it has parameters, and a scenario has been read already.
 pub fn register(entry: &'static Entry) {
-    PLUGS.add(entry, BUILT_IN);
+    PLUGS.add_with(entry, BUILT_IN, entry.parameters);
 }
 
 /// All, in the order of the documentation.

@@ -52,7 +52,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[("min_rate", "max_rate")],
     fairness: crate::FAIR,
     fills: 0.8, // the paper's estimates are up to 15 % off (figure 8)
-    algorithm: || TcpAlgorithm::Rapid(Params::default()),
+    algorithm: &|| TcpAlgorithm::Rapid(Params::default()),
 };
 
 /// What is late.

@@ -20,7 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[],
     fairness: FAIR,
     fills: crate::FILLED,
-    algorithm: || TcpAlgorithm::Reno(Params::default()),
+    algorithm: &|| TcpAlgorithm::Reno(Params::default()),
 };
 
 #[derive(Debug, Clone)]

@@ -22,7 +22,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[],
     fairness: FAIR,
     fills: crate::FILLED,
-    algorithm: || TcpAlgorithm::Scalable(Params::default()),
+    algorithm: &|| TcpAlgorithm::Scalable(Params::default()),
 };
 
 #[derive(Debug, Clone)]

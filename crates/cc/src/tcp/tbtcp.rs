@@ -30,7 +30,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[],
     fairness: FAIR,
     fills: crate::FILLED,
-    algorithm: || TcpAlgorithm::Tbtcp(Params::default()),
+    algorithm: &|| TcpAlgorithm::Tbtcp(Params::default()),
 };
 
 #[derive(Debug, Clone)]

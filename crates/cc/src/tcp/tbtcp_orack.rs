@@ -33,7 +33,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[],
     fairness: FAIR,
     fills: crate::FILLED,
-    algorithm: || TcpAlgorithm::TbtcpOrack(Params::default()),
+    algorithm: &|| TcpAlgorithm::TbtcpOrack(Params::default()),
 };
 
 #[derive(Debug, Clone)]

@@ -46,7 +46,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[("t_low", "t_high"), ("min_rate", "max_rate")],
     fairness: FAIR,
     fills: crate::FILLED,
-    algorithm: || TcpAlgorithm::Timely(Params::default()),
+    algorithm: &|| TcpAlgorithm::Timely(Params::default()),
 };
 
 #[derive(Debug, Clone)]

@@ -25,7 +25,7 @@ pub(super) const ENTRY: Entry = Entry {
     ordered: &[],
     fairness: 0.5,
     fills: crate::FILLED,
-    algorithm: || TcpAlgorithm::Udp(Params::default()),
+    algorithm: &|| TcpAlgorithm::Udp(Params::default()),
 };
 
 #[derive(Debug, Clone)]

@@ -8,12 +8,12 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::Result;
+use onramp_batch::{Batch, Hooks};
 use onramp_results::{merge, missing_runs, part, write_json, write_tables, SummaryFile};
-use onramp_runs::{run_all, Handle, Job, Line, Status, Threads};
-use onramp_scenario::{Run, Scenario};
-use onramp_sim::run::{run_in_parts, Parts, Progress};
+use onramp_runs::{Line, Status};
+use onramp_scenario::Scenario;
+use onramp_sim::run::Report;
 use onramp_sim::Deadlock;
-use onramp_units::Time;
 
 use super::watch::Watch;
 use crate::output::keeping;
@@ -38,8 +38,8 @@ const WORTH_THREADS_S: f64 = 10.0;
 /// Counters of all runs.
 struct Tally {
     started: Instant,
-    /// Packet-hops of each run of the scenario.
-    hops: Vec<AtomicU64>,
+    /// Packet-hops of all runs.
+    hops: AtomicU64,
     /// Why a run had one thread although more were free.
     why_one_thread: Mutex<BTreeSet<&'static str>>,
     /// Runs that ended in a deadlock.
@@ -47,18 +47,17 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(runs: usize) -> Tally {
+    fn new() -> Tally {
         Tally {
             started: Instant::now(),
-            hops: (0..runs).map(|_| AtomicU64::new(0)).collect(),
+            hops: AtomicU64::new(0),
             why_one_thread: Mutex::default(),
             deadlocks: Mutex::default(),
         }
     }
 
     fn hops(&self) -> u64 {
-        let hops = self.hops.iter();
-        hops.map(|hops| hops.load(Ordering::Relaxed)).sum()
+        self.hops.load(Ordering::Relaxed)
     }
 
     fn speed(&self) -> String {
@@ -92,7 +91,7 @@ impl Simulations<'_> {
         if missing.is_empty() {
             return Ok(merge(scenario, out, "sim")?);
         }
-        let tally = Tally::new(scenario.runs().len());
+        let tally = Tally::new();
         let failure = self.make(missing, &tally).err();
         tally.tell();
         let merged = merge(scenario, out, "sim");
@@ -103,36 +102,27 @@ impl Simulations<'_> {
     }
 
     fn make(&self, missing: Vec<usize>, tally: &Tally) -> Result<()> {
-        let threads = Threads {
-            in_all: self.threads,
-            of_a_run: usize::MAX,
+        let batch = Batch {
+            scenario: self.scenario,
+            threads: self.threads,
+            cancel: self.cancel,
         };
-        let job = |index: usize| Job {
-            index,
-            weight: weight(&self.scenario.runs()[index]),
-            run: Box::new(move |handle: &Handle<'_>| self.simulate(index, handle, tally)),
-        };
-        let jobs = missing.into_iter().map(job).collect();
         let mut line = Line::default();
-        run_all(jobs, threads, self.cancel, &mut |status: &Status| {
-            line.show(|| {
-                let speed = format!(", {}", tally.speed());
-                (self.label)(status.part_done()) + &status.text(&speed)
-            });
-        })
+        let hooks = Hooks {
+            watch: &|index| self.watch.open(self.out, index),
+            keep: &|index, report| self.write(index, &report, tally),
+            show: &mut |status: &Status, hops| {
+                tally.hops.store(hops, Ordering::Relaxed);
+                line.show(|| {
+                    let speed = format!(", {}", tally.speed());
+                    (self.label)(status.part_done()) + &status.text(&speed)
+                });
+            },
+        };
+        batch.run(missing, hooks)
     }
 
-    fn simulate(&self, index: usize, handle: &Handle<'_>, tally: &Tally) -> Result<()> {
-        let watch = self.watch.open(self.out, index)?;
-        let mut progress = |now: Progress| {
-            tally.hops[index].store(now.packet_hops, Ordering::Relaxed);
-            let ms = (now.now - Time::ZERO).as_s_f64() * 1e3;
-            handle.note(now.done, format!("{ms:.3} ms"));
-            !handle.is_cancelled()
-        };
-        let run = &self.scenario.runs()[index];
-        let parts = Parts::AtMost(handle.threads);
-        let report = run_in_parts(run, index, watch, parts, &mut progress)?;
+    fn write(&self, index: usize, report: &Report, tally: &Tally) -> Result<()> {
         let (flows, requests) = (report.flows(), report.requests());
         write_tables(self.out, report.result(), flows, requests, report.series())?;
         // Last, because a run with this file is complete.
@@ -140,12 +130,7 @@ impl Simulations<'_> {
         let mut why = tally.why_one_thread.lock().expect("no run panicked");
         why.extend(report.why_one_thread);
         let mut deadlocks = tally.deadlocks.lock().expect("no run panicked");
-        deadlocks.extend(report.deadlock.map(|deadlock| (index, deadlock)));
+        deadlocks.extend(report.deadlock.clone().map(|deadlock| (index, deadlock)));
         Ok(())
     }
-}
-
-/// Weight of a run among those of its scenario. Hosts send all the time, so it grows with their number.
-fn weight(run: &Run) -> f64 {
-    run.duration.as_s_f64() * f64::from(run.network.topology.hosts())
 }

@@ -1,12 +1,41 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Refuses runs that need more memory than is available, before anything is written.
-use anyhow::{bail, Result};
 use onramp_scenario::Scenario;
-use onramp_sim::run::memory_needed;
+use onramp_sim::run::{memory_needed, BuildError};
 use onramp_units::Bytes;
 
+/// Why runs are refused.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// The simulator does not support a run.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// They need more than there is.
+    #[error(
+        "this needs about {} MB of memory for {at_once} runs at a time, and {} MB are available; \
+         shorten it, lower its load, or give --threads 1",
+        needed.get() / 1_000_000,
+        available.get() / 1_000_000
+    )]
+    TooLarge {
+        /// By the largest runs at the same time.
+        needed: Bytes,
+        /// Without swapping.
+        available: Bytes,
+        /// Runs.
+        at_once: usize,
+    },
+}
+
 /// Checks that `threads` runs of `scenario` at a time fit into `available`, if that is known.
-pub fn check(scenario: &Scenario, threads: usize, available: Option<Bytes>) -> Result<()> {
+///
+/// # Errors
+/// They do not fit, or the simulator does not support one of them.
+pub fn check(
+    scenario: &Scenario,
+    threads: usize,
+    available: Option<Bytes>,
+) -> Result<(), MemoryError> {
     let mut needed = Vec::new();
     for run in scenario.runs() {
         needed.push(memory_needed(run, threads)?.get());
@@ -14,14 +43,13 @@ pub fn check(scenario: &Scenario, threads: usize, available: Option<Bytes>) -> R
     // The largest runs at the same time.
     needed.sort_unstable_by(|a, b| b.cmp(a));
     let at_once = threads.clamp(1, needed.len().max(1));
-    let needed: u64 = needed.iter().take(at_once).sum();
+    let needed = Bytes::new(needed.iter().take(at_once).sum());
     match available {
-        Some(available) if needed > available.get() => bail!(
-            "this needs about {} MB of memory for {at_once} runs at a time, and {} MB are available; \
-             shorten it, lower its load, or give --threads 1",
-            needed / 1_000_000,
-            available.get() / 1_000_000,
-        ),
+        Some(available) if needed > available => Err(MemoryError::TooLarge {
+            needed,
+            available,
+            at_once,
+        }),
         _ => Ok(()),
     }
 }
