@@ -15,7 +15,7 @@ ARM64_TESTED := units keys law cc sync scenario trace status agent
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test book facts doors setup-arm64 test-arm64 facts-arm64 bench bench-ns3 fuzz deb rpm deb-arm64 package-test rpm-test systemd-test fleet-vm deploy-test lint clean
+.PHONY: help setup build demo test book facts doors setup-arm64 test-arm64 facts-arm64 bench bench-ns3 wheel wheel-test fuzz deb rpm deb-arm64 package-test rpm-test systemd-test fleet-vm deploy-test lint clean
 
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,12 @@ bench: setup ## measures On-Ramp's cost per packet, the simulator's per packet-h
 
 bench-ns3: build ## compares the simulator's speed with that of ns-3; needs Debian's libns3-dev and libgsl-dev
 	bench/ns3/run.sh $(ONRAMP)
+
+wheel: setup ## builds the Python package onramp, a wheel for Python 3.11 and later, into target/wheels
+	.cache/venv/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
+
+wheel-test: setup ## builds the wheel, installs it into an empty virtual environment, and runs its tests there
+	tools/wheel-test
 
 deb: build ## builds the Debian package target/debian/onramp_*.deb; needs dpkg-dev
 	tools/deb

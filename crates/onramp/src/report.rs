@@ -9,9 +9,8 @@ use onramp_report::{page, OneWayDelay, Samples, Section};
 use onramp_reproduce::natural;
 use onramp_results::figure::{self, Figure};
 use onramp_results::{
-    measured_series, read_json, request_times, write_whole, SummaryFile, RUNS, SCHEMA,
+    measured_series, read_json, read_versioned, request_times, write_whole, SummaryFile, RUNS, SCHEMA,
 };
-use serde::Deserialize;
 
 /// Files of results with the commands that write them. A directory counts by the first that it has.
 const KINDS: [(&str, &str); 3] = [
@@ -105,7 +104,7 @@ pub fn section(file: &Path) -> Result<Section> {
     let shown = directory.display().to_string();
     match file.file_name().and_then(|name| name.to_str()) {
         Some("figure.json") => {
-            let figure: Figure = of_schema(figure::SCHEMA, file, "run onramp reproduce")?;
+            let figure: Figure = read_versioned(file, figure::SCHEMA, "run onramp reproduce")?;
             let now = onramp_reproduce::made_by(&figure.id);
             Section::of_figure(figure, &shown, &now).with_context(|| file.display().to_string())
         }
@@ -129,28 +128,7 @@ pub fn section(file: &Path) -> Result<Section> {
 
 /// Reads a `summary.json` of this version.
 pub fn summary(file: &Path) -> Result<SummaryFile> {
-    of_schema(SCHEMA, file, "run the scenario")
-}
-
-/// Reads a file of results if it has the schema `known`. `remedy` makes it again.
-fn of_schema<T: for<'de> Deserialize<'de>>(known: u32, file: &Path, remedy: &str) -> Result<T> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        schema: u32,
-    }
-    let Versioned { schema } = read_json(file)?;
-    if schema != known {
-        let age = if schema < known {
-            "an older"
-        } else {
-            "a newer"
-        };
-        let shown = file.display();
-        bail!(
-            "{shown} is of {age} onramp: its schema is {schema}, expected {known}; {remedy} again"
-        );
-    }
-    Ok(read_json(file)?)
+    Ok(read_versioned(file, SCHEMA, "run the scenario")?)
 }
 
 fn delays(file: &Path) -> Result<Section> {

@@ -170,7 +170,7 @@ fn what_cannot_be_read_is_named() {
     desk.write("old/figure.json", "{\"schema\": 1}");
     let old = desk.refusal("old");
     assert!(
-        old.contains("old/figure.json is of an older onramp: its schema is 1"),
+        old.contains("old/figure.json: it is of an older onramp: its schema is 1"),
         "{old}"
     );
     desk.write("new/summary.json", "{\"schema\": 99}");

@@ -15,6 +15,35 @@ pub fn part(directory: &Path, stem: &str, index: usize, extension: &str) -> Path
         .join(format!("{stem}-{index}.{extension}"))
 }
 
+/// Reads a file of results if it has the schema `known`. `remedy` makes it again.
+///
+/// # Errors
+/// It cannot be read, is not JSON of this type, or has another schema.
+pub fn read_versioned<T: for<'de> Deserialize<'de>>(
+    path: &Path,
+    known: u32,
+    remedy: &str,
+) -> Result<T> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        schema: u32,
+    }
+    let Versioned { schema } = read_json(path)?;
+    if schema == known {
+        return read_json(path);
+    }
+    let age = match schema < known {
+        true => "an older",
+        false => "a newer",
+    };
+    Err(Error::Format {
+        path: path.to_owned(),
+        reason: format!(
+            "it is of {age} onramp: its schema is {schema}, expected {known}; {remedy} again"
+        ),
+    })
+}
+
 /// Writes `value` as indented JSON, atomically.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain data has a JSON form");

@@ -55,6 +55,12 @@ impl Labels {
         Labels { kinds, names }
     }
 
+    /// Their names, in order.
+    pub fn names(&self) -> Vec<String> {
+        let first = [RUN, LABEL].map(str::to_owned);
+        first.into_iter().chain(self.kinds.keys().cloned()).collect()
+    }
+
     /// Their declarations in a Parquet schema.
     pub fn declarations(&self) -> Vec<String> {
         let declaration = |(name, kind): (&String, &Kind)| match kind {

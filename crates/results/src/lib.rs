@@ -37,6 +37,7 @@ mod tables;
 
 pub use case::{case_name, cases, Case, Lines};
 pub use class::Class;
+pub use columns::{Cell, Column};
 pub use comparison::{compare, comparison_table, Baseline, CompareError, Compared};
 pub use counters::{
     ClockCounters, ClockWindow, Counters, PairSample, PortCounters, RackCounters, Received, Resent,
@@ -44,7 +45,7 @@ pub use counters::{
 };
 pub use error::{Error, Result};
 pub use explain::explain_markdown;
-pub use files::{part, read_json, write_json, write_whole, RUNS};
+pub use files::{part, read_json, read_versioned, write_json, write_whole, RUNS};
 pub use measures::{
     metric_of, metrics, register_measure, Measure, MeasureKind, Measures, Metric, Metrics,
 };
@@ -56,4 +57,4 @@ pub use run_result::{RunResult, SummaryFile, SCHEMA};
 pub use statistics::Estimate;
 pub use summary::Summary;
 pub use table::{table, table_columns, TableColumn};
-pub use tables::{write_tables, Tables};
+pub use tables::{write_tables, Frame, TableKind, Tables};

@@ -6,7 +6,7 @@ use crate::columns;
 use crate::error::Result;
 use crate::files::{part, read_json, write_json};
 use crate::labels::Labels;
-use crate::run_result::{RunResult, SummaryFile, SCHEMA};
+use crate::run_result::{RunResult, SummaryFile};
 use crate::schema::tables;
 use onramp_scenario::Scenario;
 use std::path::Path;
@@ -35,16 +35,7 @@ pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<Summa
         let path = directory.join(table.stem).with_extension("parquet");
         columns::write(&path, &table.schema(&labels.declarations()), groups)?;
     }
-    let summary = SummaryFile {
-        schema: SCHEMA,
-        scenario: scenario.title().to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        seed: scenario.runs().first().map_or(0, |run| run.seed),
-        world: world.to_owned(),
-        partial: finished.len() < planned || runs.iter().any(|run| run.partial),
-        planned_runs: planned,
-        runs,
-    };
+    let summary = SummaryFile::of(scenario, world, runs);
     write_json(&directory.join("summary.json"), &summary)?;
     Ok(summary)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `summary.json` and its runs.
 
+use onramp_scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -101,6 +102,21 @@ pub struct SummaryFile {
 }
 
 impl SummaryFile {
+    /// That of the `runs` of `scenario` which were made. It is partial if one is missing or was interrupted.
+    pub fn of(scenario: &Scenario, world: &str, runs: Vec<RunResult>) -> SummaryFile {
+        let planned = scenario.runs().len();
+        SummaryFile {
+            schema: SCHEMA,
+            scenario: scenario.title().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: scenario.runs().first().map_or(0, |run| run.seed),
+            world: world.to_owned(),
+            partial: runs.len() < planned || runs.iter().any(|run| run.partial),
+            planned_runs: planned,
+            runs,
+        }
+    }
+
     /// Number of runs that were not interrupted.
     pub fn whole_runs(&self) -> usize {
         self.runs.iter().filter(|run| !run.partial).count()

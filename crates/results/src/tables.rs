@@ -72,6 +72,74 @@ pub fn write_tables(
     Ok(())
 }
 
+/// A table of several runs in memory, with the columns of its merged Parquet file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// Names of the columns.
+    pub names: Vec<String>,
+    /// Values of the columns in each row group. There is at least one group.
+    pub groups: Vec<Vec<Column>>,
+}
+
+/// A table of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableKind {
+    /// Flows.
+    Flows,
+    /// Requests.
+    Requests,
+    /// Series.
+    Series,
+}
+
+impl Frame {
+    /// The rows of `runs` in one table.
+    pub fn of(kind: TableKind, runs: &[(RunResult, Tables)]) -> Frame {
+        match kind {
+            TableKind::Flows => frame(&FLOWS, runs, |tables| &tables.flows),
+            TableKind::Requests => frame(&REQUESTS, runs, |tables| &tables.requests),
+            TableKind::Series => frame(&SERIES, runs, |tables| &tables.series),
+        }
+    }
+}
+
+fn frame<Row>(
+    columns: &[ColumnOf<Row>],
+    runs: &[(RunResult, Tables)],
+    rows: impl Fn(&Tables) -> &[Row],
+) -> Frame {
+    let results: Vec<RunResult> = runs.iter().map(|(result, _)| result.clone()).collect();
+    let labels = Labels::of(&results);
+    let with_groups = results.iter().any(RunResult::has_groups);
+    let own: Vec<&ColumnOf<Row>> = columns
+        .iter()
+        .filter(|column| column.is_in(with_groups))
+        .collect();
+    let group = |result: &RunResult, rows: &[Row]| -> Vec<Column> {
+        let mut all = labels.columns(result, rows.len());
+        all.extend(own.iter().map(|column| column.values(rows)));
+        all
+    };
+    let mut groups = Vec::new();
+    for (result, tables) in runs {
+        let parts = rows(tables).chunks(ROWS_OF_A_GROUP);
+        groups.extend(parts.map(|part| group(result, part)));
+    }
+    if groups.is_empty() {
+        groups.push(match results.first() {
+            Some(result) => group(result, &[]),
+            None => own.iter().map(|column| column.values(&[])).collect(),
+        });
+    }
+    let labelled = labels.names();
+    let labelled = labelled.into_iter().filter(|_| !results.is_empty());
+    let own = own.iter().map(|column| column.name.to_owned());
+    Frame {
+        names: labelled.chain(own).collect(),
+        groups,
+    }
+}
+
 fn columns_of<Row>(
     columns: &[ColumnOf<Row>],
     labels: &Labels,
@@ -104,6 +172,39 @@ fn groups<Row>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_frame_has_the_rows_of_all_runs_and_its_columns_without_any() {
+        let of = |number: usize, seed: &str, requests: i64| {
+            let request = |request| RequestRow {
+                traffic: 0,
+                request,
+                start_ns: 0,
+                rct_ns: Some(request),
+                acked_ns: None,
+                missing: 0,
+                measured: true,
+            };
+            let tables = Tables {
+                requests: (0..requests).map(request).collect(),
+                ..Tables::default()
+            };
+            (crate::fixture::run(number, &[("seed", seed)]), tables)
+        };
+        let frame = Frame::of(TableKind::Requests, &[of(0, "1", 2), of(1, "2", 1)]);
+        assert_eq!(frame.names[..4], ["run", "label", "param_seed", "traffic"]);
+        let runs = frame.groups.iter().map(|group| &group[0]);
+        let expected = [Column::Int(vec![0, 0]), Column::Int(vec![1])];
+        assert!(runs.eq(&expected));
+        for frame in [
+            Frame::of(TableKind::Flows, &[]),
+            Frame::of(TableKind::Series, &[of(0, "1", 1)]),
+        ] {
+            assert_eq!(frame.groups.len(), 1);
+            assert_eq!(frame.groups[0].len(), frame.names.len());
+            assert!(frame.groups[0].iter().all(|column| column.len() == 0));
+        }
+    }
 
     #[test]
     fn rows_beyond_a_group_begin_the_next() {

@@ -8,6 +8,7 @@ mod clocks;
 mod limits;
 mod memory;
 mod observe;
+mod pace;
 mod parts;
 mod ports;
 mod report;
@@ -22,6 +23,7 @@ use onramp_units::{Sim, Time};
 
 use build::Setup;
 use observe::{warm_up, Observer};
+use pace::Pace;
 use parts::why_one;
 use ports::wanted;
 use rows::Labels;
@@ -113,7 +115,8 @@ pub fn run_in_parts(
     }
     let places = places(&watch.series, &names, labels.count())?;
     let wanted = wanted(&run.measure(), &names)?;
-    let warm = warm_up(run, &mut simulation, progress);
+    let mut pace = Pace::new(Time::ZERO + run.duration);
+    let warm = warm_up(run, &mut simulation, &mut pace, progress);
     if places.contains(&Subject::Pairs) {
         simulation.watch_signals();
     }
@@ -123,7 +126,7 @@ pub fn run_in_parts(
     if places.contains(&Subject::Rounds) {
         simulation.watch_rounds(Time::ZERO + run.duration);
     }
-    let mut observer = Observer::new(run, simulation, labels, &places, (&names, wanted));
+    let mut observer = Observer::new(run, simulation, labels, &places, (&names, wanted), pace);
     let whole = warm && observer.watch(progress);
     observer.simulation.end_captures()?;
     let whole = whole && mistake().is_none();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Observes a run: samples, progress, and counters at the boundaries of the window.
 
+use super::pace::Pace;
 use super::ports::{MeasuredPorts, Wanted};
 use super::rows::Labels;
 use super::series::{Series, Subject};
@@ -30,6 +31,9 @@ pub(super) struct Observer {
     /// The measured host.
     pub host: HostId,
     interval: Span,
+    /// Up to which it has been simulated.
+    now: Time<Sim>,
+    pace: Pace,
     pub ports: MeasuredPorts,
     /// Delays of data packets to the measured host within the window.
     pub delays: Option<Delays>,
@@ -78,6 +82,7 @@ impl Observer {
         labels: Labels,
         places: &[Subject],
         (names, wanted): (&[String], Vec<Wanted>),
+        pace: Pace,
     ) -> Observer {
         let (host, warmup) = (run.observed_host(), Time::ZERO + run.warmup);
         let at_warmup = Instant::of(&simulation, &labels);
@@ -98,6 +103,8 @@ impl Observer {
             end,
             host,
             interval,
+            now: warmup,
+            pace,
             delays: None,
             at_end: at_warmup.clone(),
             at_warmup,
@@ -119,17 +126,18 @@ impl Observer {
         let mut sample = 0;
         while sample < samples {
             let now = self.warmup + self.interval * sample;
-            self.simulation.run_until(now);
+            if !self.run_until(now, progress) {
+                return false;
+            }
             if sample % per_point == 0 {
                 self.series.point(&self.simulation, now);
-            }
-            if !progress(self.progress(now)) {
-                return false;
             }
             let next_point = (sample / per_point + 1) * per_point;
             sample = next_point.min(sample + stride);
         }
-        self.simulation.run_until(end);
+        if !self.run_until(end, progress) {
+            return false;
+        }
         self.ports.end(&self.simulation, end);
         self.simulation
             .each()
@@ -144,19 +152,22 @@ impl Observer {
 
     /// Simulates until every flow is finished, or the time limit.
     fn drain(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
-        let mut now = self.end;
-        while self.simulation.unfinished() > 0 && now < self.end + PATIENCE {
-            now += Span::from_ms(1);
-            self.simulation.run_until(now);
-            if !progress(self.progress(now)) {
+        while self.simulation.unfinished() > 0 && self.now < self.end + PATIENCE {
+            if !self.run_until(self.now + Span::from_ms(1), progress) {
                 return false;
             }
         }
         true
     }
 
-    fn progress(&self, now: Time<Sim>) -> Progress {
-        progress_of(&self.simulation, now, self.end)
+    fn run_until(
+        &mut self,
+        to: Time<Sim>,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> bool {
+        let span = (self.now, to);
+        self.now = to;
+        self.pace.run_until(&mut self.simulation, span, progress)
     }
 }
 
@@ -164,27 +175,9 @@ impl Observer {
 pub(super) fn warm_up(
     run: &Run,
     simulation: &mut Simulation,
+    pace: &mut Pace,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> bool {
-    let stride = (run.duration / STOPS).max(SAMPLE_INTERVAL);
-    let (warmup, end) = (Time::ZERO + run.warmup, Time::ZERO + run.duration);
-    let mut now = Time::ZERO + stride;
-    while now < warmup {
-        simulation.run_until(now);
-        if !progress(progress_of(simulation, now, end)) {
-            return false;
-        }
-        now += stride;
-    }
-    simulation.run_until(warmup - Span::from_ps(1));
-    true
-}
-
-fn progress_of(simulation: &Simulation, now: Time<Sim>, end: Time<Sim>) -> Progress {
-    let done = (now - Time::ZERO).as_s_f64() / (end - Time::ZERO).as_s_f64();
-    Progress {
-        now,
-        done: done.min(1.0),
-        packet_hops: simulation.counters().packet_hops,
-    }
+    let before = Time::ZERO + run.warmup - Span::from_ps(1);
+    before < Time::ZERO || pace.run_until(simulation, (Time::ZERO, before), progress)
 }
