@@ -88,6 +88,7 @@ def bars(
     names = [estimate.case or results.title for estimate in shown]
     ax.bar(names, means, yerr=halves if any(halves) else None, capsize=4, color="tab:blue", width=0.6)
     ax.set_ylabel(_label(metric))
+    ax.set_ylim(bottom=min(0.0, *means))
     ax.tick_params(axis="x", rotation=20 if len(names) > 4 else 0)
     return ax
 
@@ -100,7 +101,8 @@ def metric(
     by: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """A metric over the values of a key that is a quantity or a number, with intervals over seeds.
+    """A metric over the values of a key that is a quantity or a number, with intervals over seeds. Where the key is a word
+    ("off"), the mean is a dashed line.
 
     Args:
         results: What to draw.
@@ -121,12 +123,16 @@ def metric(
         run = params[estimate.runs[0]]
         if over not in run:
             raise KeyError(f"runs do not differ in {over}; they do in {', '.join(_keys(results))}")
-        x, unit_of = _number(str(run[over]))
-        if x is None or estimate.mean is None:
+        if estimate.mean is None:
             continue
-        unit = unit_of
         others = [by] if by else [key for key in _keys(results) if key != over]
         line = " ".join(str(run[key]) for key in others if key in run)
+        x, unit_of = _number(str(run[over]))
+        if x is None:  # "off": no place on the axis, so a line across it.
+            label = line or f"{over} {run[over]}"
+            ax.axhline(estimate.mean, linestyle="--", color="black", linewidth=1, label=label)
+            continue
+        unit = unit_of
         lines.setdefault(line, []).append((x, estimate))
     if not lines:
         raise ValueError(f"no value of {over} is a number with the metric {name}")

@@ -52,7 +52,10 @@ pub fn read_summary(directory: PathBuf) -> PyResult<String> {
 /// The table that `onramp sim run` prints.
 #[pyfunction]
 pub fn table(summary: &str, each_seed: bool) -> PyResult<String> {
-    Ok(onramp_results::table(&summary_of(summary)?, lines(each_seed)))
+    Ok(onramp_results::table(
+        &summary_of(summary)?,
+        lines(each_seed),
+    ))
 }
 
 /// The same by columns, with the names of the cases.

@@ -8,9 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use onramp_batch::{available_memory, check_memory, Batch, Hooks};
-use onramp_results::{
-    merge, part, write_json, Frame, RunResult, SummaryFile, TableKind, Tables,
-};
+use onramp_results::{merge, part, write_json, Frame, RunResult, SummaryFile, TableKind, Tables};
 use onramp_runs::Status;
 use onramp_scenario::Scenario;
 use onramp_sim::run::{check_watch, BuildError, Report, Watch};
@@ -80,7 +78,10 @@ pub fn simulate(
         failure.take()
     };
     let failure = take(&kept.mistake).or(outcome?);
-    let mut runs = kept.runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut runs = kept
+        .runs
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     runs.sort_unstable_by_key(|(result, _)| result.run);
     Ok(Made {
         scenario: scenario.clone(),

@@ -5,13 +5,17 @@ import sys
 from pathlib import Path
 
 import onramp
+import pytest
 
 PYTHON = Path(__file__).parent.parent
 
 
-def test_the_types_of_keys_are_those_of_the_table() -> None:
-    made = subprocess.run([sys.executable, PYTHON / "tools/keys"], check=True, capture_output=True, text=True).stdout
-    assert made == (PYTHON / "onramp/keys.py").read_text(), "run: python/tools/keys > python/onramp/keys.py"
+@pytest.mark.parametrize(
+    ("tool", "file"), [("keys", "python/onramp/keys.py"), ("reference", "docs/python.md")]
+)
+def test_what_is_generated_is_as_its_source_says(tool: str, file: str) -> None:
+    made = subprocess.run([sys.executable, PYTHON / "tools" / tool], check=True, capture_output=True, text=True).stdout
+    assert made == (PYTHON.parent / file).read_text(), f"run: python/tools/{tool} > {file}"
 
 
 def test_a_type_checker_finds_nothing_and_finds_wrong_keys(tmp_path: Path) -> None:

@@ -34,11 +34,14 @@ def test_bars_have_intervals(results: onramp.Results) -> None:
     assert ax.get_ylabel() == "incast.rct mean (us)"
 
 
-def test_a_metric_is_drawn_over_a_quantity(swept: onramp.Results) -> None:
+def test_a_metric_is_drawn_over_a_quantity(swept: onramp.Results, scenario: onramp.Scenario) -> None:
     ax = onramp.plot.metric(swept, "incast.rct_us.p99", "onramp.threshold")
     assert ax.get_xlabel() == "onramp.threshold (us)"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0.1", "0.2"]
     assert list(ax.lines[0].get_xdata()) == [30, 60]
+    with_off = onramp.simulate(scenario.set({"onramp.threshold": ["30 us", "off"], "onramp.law": "final"}))
+    ax = onramp.plot.metric(with_off, "incast.rct_us.p99", "onramp.threshold")
+    assert [line.get_linestyle() for line in ax.lines].count("--") == 1
     with pytest.raises(KeyError, match="do not differ in host.cc"):
         onramp.plot.metric(swept, "incast.rct_us.p99", "host.cc")
 

@@ -9,7 +9,8 @@ use onramp_report::{page, OneWayDelay, Samples, Section};
 use onramp_reproduce::natural;
 use onramp_results::figure::{self, Figure};
 use onramp_results::{
-    measured_series, read_json, read_versioned, request_times, write_whole, SummaryFile, RUNS, SCHEMA,
+    measured_series, read_json, read_versioned, request_times, write_whole, SummaryFile, RUNS,
+    SCHEMA,
 };
 
 /// Files of results with the commands that write them. A directory counts by the first that it has.

@@ -58,7 +58,10 @@ impl Labels {
     /// Their names, in order.
     pub fn names(&self) -> Vec<String> {
         let first = [RUN, LABEL].map(str::to_owned);
-        first.into_iter().chain(self.kinds.keys().cloned()).collect()
+        first
+            .into_iter()
+            .chain(self.kinds.keys().cloned())
+            .collect()
     }
 
     /// Their declarations in a Parquet schema.

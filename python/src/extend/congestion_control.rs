@@ -4,8 +4,8 @@
 use onramp_cc::tcp::{self, Acked, Entry, TcpAlgorithm, WindowControl};
 use onramp_cc::Cc;
 use onramp_units::{Span, Time};
-use pyo3::exceptions::PyValueError;
 use pyo3::call::PyCallArgs;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::{answer, Classes, NoParameters};
@@ -149,8 +149,16 @@ pub fn register_congestion_control(
     if !is_ours {
         debug_assert!(Cc::named(name).is_none_or(Cc::is_nic));
         let name: &'static str = name.to_owned().leak();
-        let algorithm = move || TcpAlgorithm::custom(NoParameters, move |_| Box::new(Control { name, object: None }));
-        let entry = Entry::new(name, about.to_owned().leak(), Box::leak(Box::new(algorithm)));
+        let algorithm = move || {
+            TcpAlgorithm::custom(NoParameters, move |_| {
+                Box::new(Control { name, object: None })
+            })
+        };
+        let entry = Entry::new(
+            name,
+            about.to_owned().leak(),
+            Box::leak(Box::new(algorithm)),
+        );
         tcp::register(Box::leak(Box::new(entry.marks(marks))));
     }
     Ok(())
@@ -224,9 +232,7 @@ impl WindowControl for Control {
     }
 
     fn on_idle(&mut self, idle: Span) {
-        answer(|py| {
-            self.call(py, "on_idle", (ns(idle),)).map(drop)
-        });
+        answer(|py| self.call(py, "on_idle", (ns(idle),)).map(drop));
     }
 
     fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {

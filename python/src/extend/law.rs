@@ -71,11 +71,15 @@ pub fn register_law(name: &str, about: &str, class: Py<PyAny>) -> PyResult<()> {
     CLASSES.put(name, class);
     if !is_ours {
         let name: &'static str = name.to_owned().leak();
-        let law = move || CustomLaw::starting(NoParameters, move |_, facts| Box::new(Holding {
-                name,
-                facts: *facts,
-                object: None,
-            }));
+        let law = move || {
+            CustomLaw::starting(NoParameters, move |_, facts| {
+                Box::new(Holding {
+                    name,
+                    facts: *facts,
+                    object: None,
+                })
+            })
+        };
         let entry = Entry::new(name, about.to_owned().leak(), Box::leak(Box::new(law)));
         law::register(Box::leak(Box::new(entry)));
     }
@@ -131,9 +135,7 @@ impl FlowLaw for Holding {
             payload_bytes: departure.payload.get(),
             held_ns: departure.held.as_ns(),
         };
-        answer(|py| {
-            self.call(py, "on_departure", departure).map(drop)
-        });
+        answer(|py| self.call(py, "on_departure", departure).map(drop));
     }
 
     fn hold_until(&mut self, head: &law::Head) -> Option<Time<Mono>> {
@@ -142,9 +144,7 @@ impl FlowLaw for Holding {
             held_ns: head.held.as_ns(),
             max_pause_ns: head.max_pause.as_ns(),
         };
-        let until_ns: Option<i64> = answer(|py| {
-            self.call(py, "hold_until", head)?.extract(py)
-        });
+        let until_ns: Option<i64> = answer(|py| self.call(py, "hold_until", head)?.extract(py));
         until_ns.map(Time::from_ticks)
     }
 }

@@ -160,11 +160,7 @@ impl Observer {
         true
     }
 
-    fn run_until(
-        &mut self,
-        to: Time<Sim>,
-        progress: &mut dyn FnMut(Progress) -> bool,
-    ) -> bool {
+    fn run_until(&mut self, to: Time<Sim>, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
         let span = (self.now, to);
         self.now = to;
         self.pace.run_until(&mut self.simulation, span, progress)
