@@ -9,9 +9,11 @@ parameters! { "aimd", {
     "decrease" decrease: f64 = 0.5, Bounds::Fraction(0.01, 0.9), "Part of the window that a loss or a mark takes off.";
 } }
 
-pub static ENTRY: Entry = Entry::new("aimd", "additive increase, multiplicative decrease", &|| {
-    TcpAlgorithm::custom(Params::default(), |params| Box::new(Aimd::new(params)))
-})
+pub static ENTRY: Entry = Entry::new(
+    "aimd",
+    "additive increase, multiplicative decrease",
+    &|| TcpAlgorithm::custom(Params::default(), |params| Box::new(Aimd::new(params))),
+)
 .marks(true)
 .parameters(PARAMETERS);
 
