@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where sources are.
-pub const FOLDERS: [&str; 6] = ["law", "bpf", "crates", "tests", "bench", "tools"];
+pub const FOLDERS: [&str; 7] = ["law", "bpf", "crates", "tests", "bench", "tools", "python"];
 /// Folders whose sources are made by programs, and files that the kernel's authors wrote.
 const LEFT_OUT: [&str; 3] = ["target", "generated", "vmlinux.h"];
 
