@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Observes a run: samples, progress, and counters at the boundaries of the window.
 
-use super::pace::Pace;
+use super::pace::{progress_of, Pace};
 use super::ports::{MeasuredPorts, Wanted};
 use super::rows::Labels;
 use super::series::{Series, Subject};
@@ -132,6 +132,9 @@ impl Observer {
             if sample % per_point == 0 {
                 self.series.point(&self.simulation, now);
             }
+            if !progress(self.progress(now)) {
+                return false;
+            }
             let next_point = (sample / per_point + 1) * per_point;
             sample = next_point.min(sample + stride);
         }
@@ -153,7 +156,8 @@ impl Observer {
     /// Simulates until every flow is finished, or the time limit.
     fn drain(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
         while self.simulation.unfinished() > 0 && self.now < self.end + PATIENCE {
-            if !self.run_until(self.now + Span::from_ms(1), progress) {
+            let now = self.now + Span::from_ms(1);
+            if !self.run_until(now, progress) || !progress(self.progress(now)) {
                 return false;
             }
         }
@@ -165,6 +169,10 @@ impl Observer {
         self.now = to;
         self.pace.run_until(&mut self.simulation, span, progress)
     }
+
+    fn progress(&self, now: Time<Sim>) -> Progress {
+        progress_of(&self.simulation, now, self.end)
+    }
 }
 
 /// Simulates up to the end of the warm-up. Returns whether the run was not interrupted.
@@ -174,6 +182,16 @@ pub(super) fn warm_up(
     pace: &mut Pace,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> bool {
-    let before = Time::ZERO + run.warmup - Span::from_ps(1);
-    before < Time::ZERO || pace.run_until(simulation, (Time::ZERO, before), progress)
+    let stride = (run.duration / STOPS).max(SAMPLE_INTERVAL);
+    let (warmup, end) = (Time::ZERO + run.warmup, Time::ZERO + run.duration);
+    let mut now = Time::ZERO + stride;
+    while now < warmup {
+        let is_wanted = pace.run_until(simulation, (now - stride, now), progress);
+        if !is_wanted || !progress(progress_of(simulation, now, end)) {
+            return false;
+        }
+        now += stride;
+    }
+    simulation.run_until(warmup - Span::from_ps(1));
+    true
 }
