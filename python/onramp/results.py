@@ -192,6 +192,11 @@ class Results:
         """The table of `onramp sim run`: a line a case with means ± half of the 95 % interval, or a line a run."""
         return _onramp.table(self._text, each_seed)
 
+    @property
+    def remarks(self) -> list[str]:
+        """What a specialist would notice: traps of the traffic, the buffer, the threshold and the statistics, by case."""
+        return _onramp.remarks(self._text)
+
     def compare(
         self, baseline: Mapping[str, str], metrics: Sequence[str] | str = ()
     ) -> Comparisons:
@@ -236,7 +241,7 @@ class Results:
             return report(folder, out=out)
 
     def __str__(self) -> str:
-        return self.table()
+        return self.table() + "".join(f"note: {remark}\n" for remark in self.remarks)
 
     def __repr__(self) -> str:
         whole = sum(not run["partial"] for run in self.params)
@@ -251,9 +256,10 @@ class Results:
             shown = "".join(f"<td>{html.escape('-' if cell is None else cell)}</td>" for cell in cells)
             rows.append(f"<tr><th>{html.escape(case)}</th>{shown}</tr>")
         partial = " (partial: runs are missing or were interrupted)" if self.partial else ""
+        notes = "".join(f"<li>{html.escape(remark)}</li>" for remark in self.remarks)
         return (
             f"<table><caption>{html.escape(self.title + partial)}</caption>"
-            f"<tr><th>case</th>{heads}</tr>{''.join(rows)}</table>"
+            f"<tr><th>case</th>{heads}</tr>{''.join(rows)}</table><ul>{notes}</ul>"
         )
 
 

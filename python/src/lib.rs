@@ -21,7 +21,9 @@ mod _onramp {
         law::{register_law, Departure, Flow, Head, Sample},
     };
     #[pymodule_export]
-    use crate::results::{compare, folded, read_summary, table, table_cells, write_report};
+    use crate::results::{
+        compare, folded, read_summary, remarks, table, table_cells, write_report,
+    };
     #[pymodule_export]
     use crate::scenario::{scenario_keys, Scenario};
     #[pymodule_export]

@@ -58,7 +58,13 @@ pub fn table(summary: &str, each_seed: bool) -> PyResult<String> {
     ))
 }
 
-/// The same by columns, with the names of the cases.
+/// What a specialist would notice.
+#[pyfunction]
+pub fn remarks(summary: &str) -> PyResult<Vec<String>> {
+    Ok(onramp_results::remarks(&summary_of(summary)?))
+}
+
+/// The table by columns, with the names of the cases.
 #[pyfunction]
 pub fn table_cells(summary: &str, each_seed: bool) -> PyResult<(Vec<String>, Vec<Cells>)> {
     let summary = summary_of(summary)?;

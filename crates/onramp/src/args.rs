@@ -42,13 +42,17 @@ pub struct LinesArgs {
 }
 
 impl LinesArgs {
-    /// The table of `summary`.
+    /// The table of `summary`, and what is to be noticed.
     pub fn table(&self, summary: &SummaryFile) -> String {
         let lines = match self.each_seed {
             true => Lines::Runs,
             false => Lines::Cases,
         };
-        onramp_results::table(summary, lines)
+        let mut text = onramp_results::table(summary, lines);
+        for remark in onramp_results::remarks(summary) {
+            text += &format!("note: {remark}\n");
+        }
+        text
     }
 }
 

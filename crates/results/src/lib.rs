@@ -26,6 +26,7 @@ mod labels;
 mod measures;
 mod merge;
 mod read;
+mod remarks;
 mod row;
 mod rows;
 mod run_result;
@@ -51,6 +52,7 @@ pub use measures::{
 };
 pub use merge::{merge, missing_runs};
 pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
+pub use remarks::remarks;
 pub use row::{FlowRow, RequestRow, SeriesRow, Simulated};
 pub use rows::{each_flow, each_point, Flow, Point};
 pub use run_result::{RunResult, SummaryFile, SCHEMA};

@@ -9,6 +9,7 @@ mod clocks;
 mod flows;
 mod goodput;
 mod losses;
+mod offered;
 mod on_ramp;
 mod port;
 mod rack;
@@ -29,6 +30,7 @@ const BUILT_IN: &[&MeasureKind] = &[
     &requests::KIND,
     &flows::KIND,
     &goodput::KIND,
+    &offered::KIND,
     &losses::KIND,
     &port::KIND,
     &signals::KIND,

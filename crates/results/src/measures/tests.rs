@@ -132,7 +132,7 @@ fn flow(traffic: i64, size_bytes: i64, fct_ns: Option<i64>, simulated: (i64, f64
             acked_ns: fct_ns.map(|_| simulated.0),
             ideal_fct_ns: Some(1000),
             slowdown: fct_ns.map(|_| simulated.1),
-            held_ns: 0,
+            held_ns: 2_000,
         }),
     }
 }
@@ -150,6 +150,32 @@ fn request(traffic: i64, rct_ns: Option<i64>, acked_ns: Option<i64>) -> RequestR
 }
 
 #[test]
+fn what_was_held_and_offered_is_counted() {
+    let run = run(&[POISSON]);
+    let mut measures = Measures::new(&run);
+    let held = flow(0, 2_000, Some(1000), (1000, 1.0));
+    let mut free = held.clone();
+    free.simulated.as_mut().unwrap().held_ns = 0;
+    let mut early = held.clone();
+    early.measured = false;
+    [held, free, early]
+        .iter()
+        .for_each(|flow| measures.add_flow(flow));
+    let mut world = sim();
+    if let WorldCounters::Sim(sim) = &mut world {
+        sim.or_acks = 7;
+    }
+    let metrics = measures.finish(&counters(world));
+    assert_eq!(
+        (&metrics["held_flows"], &metrics["held_us"]),
+        (&json!(0.5), &json!(2.0))
+    );
+    let link = run.network.link_of(0).rate.bits_per_s() as f64 / 8.0;
+    let offered = 4_000.0 / (link * run.window().as_s_f64());
+    assert_eq!(metrics["traffic.0.offered"], json!(offered));
+}
+
+#[test]
 fn a_world_writes_the_metrics_that_the_table_says_and_no_others() {
     let all = [INCAST, INCAST, POISSON, POISSON, REST].concat();
     let (nic, kernel) = (run(&[NIC, &all]), run(&[&all]));
@@ -161,7 +187,11 @@ fn a_world_writes_the_metrics_that_the_table_says_and_no_others() {
             let simulated = flow(2, 1000, Some(1000), (1000, 1.0));
             let simulated = (world == "sim").then_some(simulated);
             simulated.iter().for_each(|flow| measures.add_flow(flow));
-            let metrics = measures.finish(&counters(counters_of()));
+            let mut world = counters_of();
+            if let WorldCounters::Sim(sim) = &mut world {
+                sim.or_acks = 1;
+            }
+            let metrics = measures.finish(&counters(world));
             written.extend(metrics.keys().map(|name| metric_of(name).unwrap().name));
         }
         // What the rack refuses, and windows that only the simulator knows.
