@@ -9,6 +9,7 @@ mod comparison;
 mod delays;
 mod number;
 mod page;
+mod parameters;
 mod runs;
 mod section;
 

@@ -3,12 +3,14 @@
 
 use onramp_results::figure::{Axis, Plot, PlotKind, Series};
 use onramp_results::{
-    cases, table_columns, Case, Estimate, Lines, RequestTimes, RunResult, SeriesOfRun, SummaryFile,
+    cases, remarks, table_columns, Case, Estimate, Lines, RequestTimes, RunResult, SeriesOfRun,
+    SummaryFile,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::number::three;
+use crate::parameters;
 use crate::section::{Section, Table};
 
 /// Largest number of points of a drawn series: the page stays small, and a screen has no more columns.
@@ -40,7 +42,8 @@ impl Section {
             "rack" => "real Linux TCP, in the virtual rack",
             other => other,
         };
-        let mut plots = cdfs(&samples.requests, &cases);
+        let mut plots = parameters::plots(&cases);
+        plots.extend(cdfs(&samples.requests, &cases));
         plots.extend(over_time("Queue of", "queue (us)", &samples.queue, &cases));
         plots.extend(over_time(
             "One-way delay to",
@@ -54,11 +57,12 @@ impl Section {
             summary.planned_runs
         );
         let resolved = |case: &Case<'_>| (case.name.clone(), case.runs[0].resolved.clone());
+        let notes = remarks(&summary).into_iter().map(|note| ("Note", note));
         Section {
             name: name.to_owned(),
             title: summary.scenario.clone(),
             partial: summary.partial.then_some(partial),
-            facts: vec![
+            facts: [
                 ("Ran on", world.to_owned()),
                 (
                     if seeds.len() > 1 { "Seeds" } else { "Seed" },
@@ -66,7 +70,10 @@ impl Section {
                 ),
                 ("onramp", summary.version.clone()),
                 ("Directory", directory.to_owned()),
-            ],
+            ]
+            .into_iter()
+            .chain(notes)
+            .collect(),
             tables: vec![comparison(&cases), all_metrics(&cases)],
             plots,
             resolved: cases.iter().map(resolved).collect(),

@@ -134,6 +134,12 @@ fn columns_of(key: &str, value: &str) -> Vec<(String, Label)> {
     }
 }
 
+/// A parameter that is a number, and its unit: `ns`, `bits_per_s`, `bytes`, or empty for a plain number. None for a word.
+pub fn quantity(value: &str) -> Option<(f64, &'static str)> {
+    let (unit, label) = typed(value);
+    Some((label.double()?, unit.trim_start_matches('_')))
+}
+
 fn typed(value: &str) -> (&'static str, Label) {
     if let Ok(span) = value.parse::<Span>() {
         return ("_ns", Label::Double(span.as_ps() as f64 / 1e3));

@@ -47,6 +47,7 @@ pub use counters::{
 pub use error::{Error, Result};
 pub use explain::explain_markdown;
 pub use files::{part, read_json, read_versioned, write_json, write_whole, RUNS};
+pub use labels::quantity;
 pub use measures::{
     metric_of, metrics, register_measure, Measure, MeasureKind, Measures, Metric, Metrics,
 };
