@@ -49,7 +49,7 @@ fn only_what_declares_a_rack_and_fits_it_runs_there() {
     let error = Planned::read(&Library::BuiltIn, "f15", ScaleName::Rack).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "figure f15 has no section [rack], so it cannot run on the rack; expected one of f5, f9, f10, table1, x-law"
+        "figure f15 has no section [rack], so it cannot run on the rack; expected one of f5, f9, f10, table1, x-law, x-level-kernel"
     );
 
     let root = tempfile::tempdir().unwrap();
