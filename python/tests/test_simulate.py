@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import onramp
@@ -60,6 +61,15 @@ def test_other_threads_run_meanwhile(scenario: onramp.Scenario) -> None:
     assert counts[-1] > counts[0]
 
 
+@pytest.fixture
+def heeds_ctrl_c() -> Iterator[None]:
+    """A shell starts programs in the background with the signal ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_keeps_what_was_made_and_marks_it(scenario: onramp.Scenario) -> None:
     def interrupt(done: float, line: str) -> None:
         signal.raise_signal(signal.SIGINT)
