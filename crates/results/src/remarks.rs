@@ -104,7 +104,7 @@ fn load_differs(case: &Case<'_>) -> Option<String> {
             .and_then(Value::as_str)
             .unwrap_or("traffic");
         Some(format!(
-            "traffic.{entry} ({kind}) offers {}{by_seed} of its receivers' links, asked are {}: a short run draws few flows. \
+            "traffic.{entry} ({kind}) offers {}{by_seed} of its receivers' links in place of {}: a short run draws few flows. \
              Compare cases of the same seed, or lengthen the run",
             percent(mean(&offered)?),
             percent(asked)
@@ -185,11 +185,11 @@ fn timeouts_rule(case: &Case<'_>) -> Option<String> {
         };
         match (reaches("p50"), reaches("p99")) {
             (Some(()), _) => Some(format!(
-                "half of the requests ({kind}) wait for a retransmission timeout of {timeout}: their times tell of it, not of queues"
+                "half of the requests ({kind}) wait for a retransmission timeout of {timeout}: their times show lost packets, not queues"
             )),
             (None, Some(())) => Some(format!(
-                "the 99th percentile ({kind}) is a retransmission timeout of {timeout}, and so the mean is made by a few requests: \
-                 the median tells of queues"
+                "the slowest 1 % of the requests ({kind}) wait for a retransmission timeout of {timeout}. They determine the mean; \
+                 the median shows the queues"
             )),
             (None, None) => None,
         }
@@ -291,7 +291,7 @@ mod tests {
             (
                 "metric/traffic.0.offered",
                 json!(0.1),
-                "traffic.0 (incast) offers 10 % of its receivers' links, asked are 20 %",
+                "traffic.0 (incast) offers 10 % of its receivers' links in place of 20 %",
             ),
             (
                 "metric/incast.rct_us",
@@ -306,7 +306,7 @@ mod tests {
             (
                 "metric/incast.rct_us",
                 distribution(99, 21.0, 300e3),
-                "the 99th percentile (incast) is a retransmission timeout",
+                "the slowest 1 % of the requests (incast) wait for a retransmission timeout",
             ),
             (
                 "metric/port.drops",
