@@ -99,13 +99,17 @@ SEC("tcx/ingress")
 int orack_ingress(struct __sk_buff *ctx)
 {
 	struct segment segment;
+	struct usual_tcp usual;
 	struct packet p;
-	u32 seq;
 
-	count_arrival(ctx);
-	/* Most frames pass here, before they are parsed: the frame is longer than its payload, so no sample is missed. */
-	if (usual_seq(ctx, cfg.link_bytes, &seq) && !onr_sampled(seq, ctx->len, cfg.orack_every_bytes))
-		return ONR_TCX_NEXT;
+	if (usual_tcp_of(ctx, cfg.link_bytes, &usual)) {
+		count_arrival(ctx, usual.from);
+		/* Most frames pass here, before they are parsed: the frame is longer than its payload, so no sample is missed. */
+		if (!onr_sampled(usual.seq, ctx->len, cfg.orack_every_bytes))
+			return ONR_TCX_NEXT;
+	} else {
+		count_unusual(ctx);
+	}
 	if (ctx->pkt_type != PACKET_HOST) /* a frame for another host, e.g. behind a bridge */
 		return ONR_TCX_NEXT;
 	pull_headers(ctx);

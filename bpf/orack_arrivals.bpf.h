@@ -45,7 +45,7 @@ u32 sources[SOURCE_BITS / 32] SEC(".data.sources");
 /* For senders' law level, and for their guards. A fleet has one law and one guard. */
 static __always_inline bool counts_arrivals(void)
 {
-	return cfg.law.law == ONR_LAW_level || cfg.law.guard_window_ns > 0;
+	return cfg.law.guard_window_ns > 0 || cfg.law.law == ONR_LAW_level;
 }
 
 /* The last word of an address has a host's number. */
@@ -57,25 +57,6 @@ static __always_inline u32 *source_of(u32 word, u32 *bit)
 	place = place >> 5 & (SOURCE_BITS / 32 - 1);
 	ONR_INDEX(place);
 	return &sources[place & (SOURCE_BITS / 32 - 1)];
-}
-
-static __always_inline bool is_managed(const struct __sk_buff *ctx)
-{
-	const void *data = (const void *)(long)ctx->data, *end = (const void *)(long)ctx->data_end;
-	const void *l3 = cfg.link_bytes ? data + sizeof(struct ethhdr) : data;
-	const struct iphdr *ip4 = l3;
-	const struct ipv6hdr *ip6 = l3;
-	u32 word, bit;
-
-	if (l3 + sizeof(*ip4) > end)
-		return false;
-	if (ip4->version == 4)
-		word = ip4->saddr;
-	else if (l3 + sizeof(*ip6) <= end)
-		word = ip6->saddr.in6_u.u6_addr32[3];
-	else
-		return false;
-	return *source_of(word, &bit) & bit;
 }
 
 /* Adds what this processor has counted. With a flow's hash, also its sample. Returns what the receiver says; 0 if it does
@@ -106,10 +87,10 @@ __noinline u32 arrivals_add(u32 flow_hash, u32 is_sample, s64 now)
 	return hint;
 }
 
-/* A frame arrives. */
-static __always_inline void count_arrival(const struct __sk_buff *ctx)
+/* A frame arrives from a source whose address ends in this word. */
+static __always_inline void count_arrival(const struct __sk_buff *ctx, u32 from)
 {
-	u32 zero = 0;
+	u32 zero = 0, bytes = ctx->len, bit;
 	struct arrivals *mine;
 
 	if (!counts_arrivals())
@@ -117,11 +98,29 @@ static __always_inline void count_arrival(const struct __sk_buff *ctx)
 	mine = bpf_map_lookup_elem(&arrivals, &zero);
 	if (!mine)
 		return;
-	mine->all_bytes += ctx->len;
-	if (is_managed(ctx))
-		mine->managed_bytes += ctx->len;
-	if (mine->all_bytes > ARRIVALS_BYTES)
+	if (*source_of(from, &bit) & bit)
+		mine->managed_bytes += bytes;
+	bytes += mine->all_bytes;
+	mine->all_bytes = bytes;
+	if (bytes > ARRIVALS_BYTES)
 		arrivals_add(0, 0, bpf_ktime_get_ns());
+}
+
+/* The same of a frame whose headers are not the usual ones. Without an address it counts as nobody's, which is managed
+ * only by chance. */
+static __noinline void count_unusual(const struct __sk_buff *ctx)
+{
+	const void *data = (const void *)(long)ctx->data, *end = (const void *)(long)ctx->data_end;
+	const void *l3 = cfg.link_bytes ? data + sizeof(struct ethhdr) : data;
+	const struct iphdr *ip4 = l3;
+	const struct ipv6hdr *ip6 = l3;
+	u32 from = 0;
+
+	if (l3 + sizeof(*ip4) <= end && ip4->version == 4)
+		from = ip4->saddr;
+	else if (l3 + sizeof(*ip6) <= end)
+		from = ip6->saddr.in6_u.u6_addr32[3];
+	count_arrival(ctx, from);
 }
 
 /* A host has refused an OR-ACK: nobody holds its flows. */

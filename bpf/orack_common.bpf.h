@@ -90,13 +90,18 @@ static __always_inline const struct onr_key *key_of(u32 id)
 	return key && key->valid && id < ONR_KEYS ? key : NULL;
 }
 
-/* Is an arrival time of the fleet near our own time? Not without a lease. */
-static __always_inline bool is_fresh(const struct onr_clock_params *clk, s64 now, s64 rx_fleet_ns)
+/* Fleet time less mono. */
+static __always_inline s64 fleet_ahead(const struct onr_clock_params *clk, s64 now)
 {
-	s64 offset = onr_clock_offset(now, clk->offset_ns, clk->drift_q32, clk->reference_mono_ns);
-	s64 age = onr_sub(onr_add(now, offset), rx_fleet_ns);
+	return onr_clock_offset(now, clk->offset_ns, clk->drift_q32, clk->reference_mono_ns);
+}
 
-	return clk->lease_expires_mono_ns > now && age <= cfg.orack_fresh_ns && age >= -cfg.orack_fresh_ns;
+/* Is an arrival time of the fleet near our own time, ahead_ns before it? */
+static __always_inline bool is_fresh(s64 now, s64 ahead_ns, s64 rx_fleet_ns)
+{
+	s64 age = onr_sub(onr_add(now, ahead_ns), rx_fleet_ns);
+
+	return age <= cfg.orack_fresh_ns && age >= -cfg.orack_fresh_ns;
 }
 
 /* What an OR-ACK says. The addresses of s->flow are those of its packet. */

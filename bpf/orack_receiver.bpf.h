@@ -109,6 +109,7 @@ static __noinline void icmp_arrives(struct __sk_buff *ctx)
 {
 	u32 zero = 0;
 	struct refusal *r = bpf_map_lookup_elem(&refusals, &zero);
+	s64 now = bpf_ktime_get_ns();
 	struct packet p;
 
 	if (!r || !parse_headers(ctx, &p) || !is_refusal(&p) ||
@@ -118,7 +119,8 @@ static __noinline void icmp_arrives(struct __sk_buff *ctx)
 	read_orack(&r->quoted.orack, &r->sample);
 	clock_read(&r->clk);
 	if (r->quoted.udp.dest == bpf_htons(ONR_ORACK_PORT) && has_our_form(&r->quoted.udp, &r->quoted.orack) &&
-	    is_fresh(&r->clk, bpf_ktime_get_ns(), r->sample.rx_fleet_ns) && is_signed(&r->quoted.orack, &r->sample))
+	    r->clk.lease_expires_mono_ns > now && is_fresh(now, fleet_ahead(&r->clk, now), r->sample.rx_fleet_ns) &&
+	    is_signed(&r->quoted.orack, &r->sample))
 		orack_refused(&r->sample.flow.saddr);
 }
 
@@ -225,8 +227,7 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *
 		return; /* an untrusted time is not sent */
 	if (was_encrypted(ctx) || is_deaf(&s.flow.saddr, now) || !believed(ctx, packet, segment, &s.flow.daddr))
 		return;
-	s.rx_fleet_ns = now + onr_clock_offset(now, clk.offset_ns, clk.drift_q32,
-					       clk.reference_mono_ns);
+	s.rx_fleet_ns = now + fleet_ahead(&clk, now);
 	s.hint = count_sample(&s.flow, now);
 	bpf_spin_lock(&p->lock);
 	waited = p->full;

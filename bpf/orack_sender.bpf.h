@@ -267,7 +267,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 	const struct onr_orack *o = (void *)(udp + 1);
 	struct onr_clock_params clk;
 	struct sample s;
-	s64 now, offset;
+	s64 now, ahead_ns;
 	struct onr_ctl *ctl;
 	u32 *id;
 
@@ -294,8 +294,8 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 		count(ONR_CNT_oracks_no_lease);
 		return ONR_TCX_DROP;
 	}
-	offset = onr_clock_offset(now, clk.offset_ns, clk.drift_q32, clk.reference_mono_ns);
-	if (!is_fresh(&clk, now, s.rx_fleet_ns)) {
+	ahead_ns = fleet_ahead(&clk, now);
+	if (!is_fresh(now, ahead_ns, s.rx_fleet_ns)) {
 		count(ONR_CNT_oracks_stale);
 		return ONR_TCX_DROP;
 	}
@@ -303,7 +303,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 		count(ONR_CNT_oracks_unknown_flow);
 		return ONR_TCX_DROP;
 	}
-	if (feed_law(&s, *id, ctl, now, offset, clk.sigma_ns))
+	if (feed_law(&s, *id, ctl, now, ahead_ns, clk.sigma_ns))
 		return kick_qdisc(ctx, *id, ctl);
 	return ONR_TCX_DROP;
 }

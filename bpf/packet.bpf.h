@@ -190,9 +190,14 @@ static __always_inline u32 l4_len(const struct packet *p)
 	return total > p->len || total < p->header_len ? 0 : total - p->header_len;
 }
 
-/* Sequence number of a TCP packet whose headers are the usual ones: no tag in the frame, no options of IPv4. False:
- * another packet, or its headers do not lie together; parse_frame finds what it is. */
-static __always_inline bool usual_seq(const struct __sk_buff *ctx, u32 link_bytes, u32 *seq)
+/* A TCP packet whose headers are the usual ones: no tag in the frame, no options of IPv4. */
+struct usual_tcp {
+	u32 seq;
+	u32 from; /* the last word of the source's address, as it is in the packet */
+};
+
+/* False: another packet, or its headers do not lie together; parse_frame finds what it is. */
+static __always_inline bool usual_tcp_of(const struct __sk_buff *ctx, u32 link_bytes, struct usual_tcp *u)
 {
 	const void *data = (const void *)(long)ctx->data, *end = (const void *)(long)ctx->data_end;
 	const void *l3 = link_bytes ? data + sizeof(struct ethhdr) : data;
@@ -204,15 +209,18 @@ static __always_inline bool usual_seq(const struct __sk_buff *ctx, u32 link_byte
 	if (l3 + sizeof(*ip4) + SHORTEST_L4 > end)
 		return false;
 	protocol = link_bytes ? ((const struct ethhdr *)data)->h_proto : ctx->protocol;
-	if (protocol == bpf_htons(ETH_P_IP) && ip4->ihl * 4 == sizeof(*ip4) && ip4->protocol == IPPROTO_TCP)
+	if (protocol == bpf_htons(ETH_P_IP) && ip4->ihl * 4 == sizeof(*ip4) && ip4->protocol == IPPROTO_TCP) {
 		tcp = l3 + sizeof(*ip4);
-	else if (protocol == bpf_htons(ETH_P_IPV6) && ip6->nexthdr == IPPROTO_TCP)
+		u->from = ip4->saddr;
+	} else if (protocol == bpf_htons(ETH_P_IPV6) && ip6->nexthdr == IPPROTO_TCP) {
 		tcp = l3 + sizeof(*ip6);
-	else
+		if ((const void *)tcp + SHORTEST_L4 > end)
+			return false;
+		u->from = ip6->saddr.in6_u.u6_addr32[3];
+	} else {
 		return false;
-	if ((const void *)tcp + SHORTEST_L4 > end)
-		return false;
-	*seq = bpf_ntohl(tcp->seq);
+	}
+	u->seq = bpf_ntohl(tcp->seq);
 	return true;
 }
 

@@ -209,6 +209,15 @@ static __always_inline bool is_late(struct queue *queue, const struct slot *head
 	return codel_drops(&queue->codel, now - since_ns, stands, now);
 }
 
+/* For how many rounds a queue without credit gets it now: where it is the only one listed, for all that it needs. */
+static __always_inline u32 rounds_of(const struct list *l, const struct queue *queue)
+{
+	bool others = queue->next || (l != &st.old && st.old.head) || (l == &st.fresh && st.fresh_unconnected.head);
+	u32 owes_bytes = -queue->credit;
+
+	return others ? 1 : 1 + owes_bytes / cfg.quantum_bytes;
+}
+
 /* One step of the round robin. Returns the queue whose head goes now; MOVED_ON if one queue has moved on
  * instead; MOVED_ON and the queue whose head is to be dropped (CoDel); 0 when no listed queue is left. Global,
  * because the verifier then checks it once; a static function it checks anew for each state of each caller. It
@@ -234,7 +243,7 @@ __noinline u32 step(s64 now)
 	}
 	s = queue->head;
 	if (queue->credit <= 0 && s) {
-		queue->credit += cfg.quantum_bytes;
+		queue->credit += cfg.quantum_bytes * rounds_of(l, queue);
 		l->head = queue->next;
 		list_append(&st.old, q, queue);
 		return MOVED_ON;

@@ -19,10 +19,11 @@ struct onr_records {
 	struct onr_record ring[ONR_RING];
 	u32 next;    /* the next record goes to next % ONR_RING */
 	u32 count;   /* of valid entries, the newest */
+	u32 awaited; /* the record behind the last used one: mostly the next OR-ACK names it */
 	u32 snd_nxt; /* the byte after the highest sent, valid once begun */
-	u32 begun;
 	u32 samples; /* sampled transmissions of new bytes so far */
-	u32 thin;    /* one of 2^thin of them is recorded */
+	u16 begun;
+	u16 thin;    /* one of 2^thin of them is recorded */
 };
 _Static_assert(sizeof(struct onr_records) == 1560, "bump ONR_ABI");
 
@@ -37,9 +38,10 @@ ONR_FN void onr_records_reset(struct onr_records *records)
 {
 	records->next = 0;
 	records->count = 0;
+	records->awaited = 0;
 	records->snd_nxt = 0;
-	records->begun = 0;
 	records->samples = 0;
+	records->begun = 0;
 	records->thin = 0;
 }
 
@@ -90,9 +92,9 @@ ONR_FN void onr_records_turn(const struct onr_flow *flow, struct onr_records *re
 	if (!flow->sampled) /* there may be nobody who answers */
 		return;
 	if (!onr_record_answered(flow, records, ONR_RING - 1))
-		records->thin += records->thin < ONR_THINNEST;
+		records->thin = (u16)(records->thin + (records->thin < ONR_THINNEST));
 	else if (onr_record_answered(flow, records, ONR_RING / 4))
-		records->thin -= records->thin > 0;
+		records->thin = (u16)(records->thin - (records->thin > 0));
 }
 
 /* The head leaves the qdisc now and the NIC at leaves_ns (nic.h), the stamp of its first
@@ -126,7 +128,7 @@ ONR_FN void onr_records_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 }
 
 /* Copies the age-th newest record if it holds byte seq. Returns whether the search is
- * over. */
+ * over: records were written in sequence order. */
 ONR_FN int onr_record_find(struct onr_records *records, u32 age, u32 seq,
 			   struct onr_record *out)
 {
@@ -134,24 +136,31 @@ ONR_FN int onr_record_find(struct onr_records *records, u32 age, u32 seq,
 
 	if (age >= records->count)
 		return 1;
-	if (seq - rec->seq >= rec->len)
+	if (onr_seq_before(seq, rec->seq))
 		return 0;
-	*out = *rec;
+	if (seq - rec->seq < rec->len)
+		*out = *rec;
 	return 1;
 }
 
-/* An OR-ACK names byte seq: the newest record that holds it goes to the law. */
+/* An OR-ACK names byte seq: the record that holds it goes to the law. */
 ONR_FN enum onr_verdict onr_records_orack(const struct onr_cfg *cfg,
 					  struct onr_flow *flow,
 					  struct onr_records *records, u32 seq,
 					  s64 now_ns, s64 rx_mono_ns)
 {
 	struct onr_record rec = { 0, 0, 0, 0 };
+	u32 age = records->next - 1 - records->awaited;
+	enum onr_verdict verdict;
 
-	for (u32 age = 0; age < ONR_RING; age++)
-		if (onr_record_find(records, age, seq, &rec))
-			break;
-	return onr_orack_arrived(cfg, flow, &rec, seq, now_ns, rx_mono_ns);
+	if (!onr_record_find(records, age, seq, &rec) || !rec.len)
+		for (age = 0; age < ONR_RING; age++)
+			if (onr_record_find(records, age, seq, &rec))
+				break;
+	verdict = onr_orack_arrived(cfg, flow, &rec, seq, now_ns, rx_mono_ns);
+	if (verdict == ONR_USED)
+		records->awaited = records->next - age;
+	return verdict;
 }
 
 #endif

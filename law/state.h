@@ -9,7 +9,7 @@
 #include "types.h"
 
 /* Counts changes of the layouts below; a pinned map of another ABI is not read. */
-#define ONR_ABI 7
+#define ONR_ABI 8
 
 enum onr_law {
 #define ONR_LAW_ID(name, rules, meaning) ONR_LAW_##name,

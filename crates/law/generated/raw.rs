@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 // Written by examples/law-bindings.
 pub const ONR_ONE_Q16: u32 = 65536;
-pub const ONR_ABI: u32 = 7;
+pub const ONR_ABI: u32 = 8;
 pub const ONR_DEFAULT_GAIN_Q16: u32 = 4096;
 pub const ONR_DEFAULT_MAX_PAUSE_NS: u32 = 5000000;
 pub const ONR_DEFAULT_MAX_OWD_NS: u32 = 100000000;
@@ -635,10 +635,11 @@ pub struct onr_records {
     pub ring: [onr_record; 64usize],
     pub next: u32_,
     pub count: u32_,
+    pub awaited: u32_,
     pub snd_nxt: u32_,
-    pub begun: u32_,
     pub samples: u32_,
-    pub thin: u32_,
+    pub begun: u16_,
+    pub thin: u16_,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -654,17 +655,20 @@ const _: () = {
         "Offset of field: onr_records::count",
     ][::std::mem::offset_of!(onr_records, count) - 1540usize];
     [
-        "Offset of field: onr_records::snd_nxt",
-    ][::std::mem::offset_of!(onr_records, snd_nxt) - 1544usize];
+        "Offset of field: onr_records::awaited",
+    ][::std::mem::offset_of!(onr_records, awaited) - 1544usize];
     [
-        "Offset of field: onr_records::begun",
-    ][::std::mem::offset_of!(onr_records, begun) - 1548usize];
+        "Offset of field: onr_records::snd_nxt",
+    ][::std::mem::offset_of!(onr_records, snd_nxt) - 1548usize];
     [
         "Offset of field: onr_records::samples",
     ][::std::mem::offset_of!(onr_records, samples) - 1552usize];
     [
+        "Offset of field: onr_records::begun",
+    ][::std::mem::offset_of!(onr_records, begun) - 1556usize];
+    [
         "Offset of field: onr_records::thin",
-    ][::std::mem::offset_of!(onr_records, thin) - 1556usize];
+    ][::std::mem::offset_of!(onr_records, thin) - 1558usize];
 };
 impl Default for onr_records {
     fn default() -> Self {

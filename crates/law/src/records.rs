@@ -79,6 +79,12 @@ impl Records {
         unsafe { raw::onr_records_reset(&mut *self.ring) }
     }
 
+    /// Searches for the record of the next OR-ACK from the newest on, for tests.
+    #[doc(hidden)]
+    pub fn forget_awaited(&mut self) {
+        self.ring.awaited = self.ring.next;
+    }
+
     /// The C structure.
     pub fn abi(&self) -> &raw::onr_records {
         &self.ring
