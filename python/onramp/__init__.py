@@ -17,6 +17,7 @@ from onramp.extend import CongestionControl, ControlLaw
 from onramp.results import Comparison, Comparisons, Estimate, Results, compare, load, report
 from onramp.scenario import Scenario
 from onramp.simulation import Interrupted, PartError, simulate
+from onramp.sweeps import Sweep, SweepInterrupted, SweepResults, load_sweep, sweep
 
 __all__ = [
     "Comparison",
@@ -30,9 +31,14 @@ __all__ = [
     "ResultsError",
     "Scenario",
     "ScenarioError",
+    "Sweep",
+    "SweepInterrupted",
+    "SweepResults",
     "__version__",
     "compare",
     "load",
+    "load_sweep",
     "report",
     "simulate",
+    "sweep",
 ]

@@ -7,6 +7,7 @@ mod extend;
 mod results;
 mod scenario;
 mod simulate;
+mod sweep;
 mod tables;
 
 use pyo3::prelude::*;
@@ -28,6 +29,8 @@ mod _onramp {
     use crate::scenario::{scenario_keys, Scenario};
     #[pymodule_export]
     use crate::simulate::{simulate, Made};
+    #[pymodule_export]
+    use crate::sweep::{Stop, Sweep, SweepDirectory};
     #[pymodule_export]
     use crate::tables::Table;
     #[pymodule_export]

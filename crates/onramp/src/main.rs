@@ -32,6 +32,7 @@ mod reproduce;
 mod scenario;
 mod sim;
 mod status;
+mod sweep;
 mod tbtcp;
 mod top;
 mod trace;
@@ -143,6 +144,11 @@ enum Command {
     /// Run scenarios in the packet-level simulator
     #[command(subcommand)]
     Sim(sim::Command),
+    /// Simulate a scenario at many points of its keys; makes one data set with a row for each run
+    #[command(
+        after_help = "Example: onramp sweep scenarios/sweeps/threshold.toml --out results/threshold\nRepeat an interrupted command to resume it."
+    )]
+    Sweep(sweep::Args),
     /// Configure switches for Tiny Buffer TCP
     #[command(subcommand)]
     Tbtcp(tbtcp::Command),
@@ -219,6 +225,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Scenario(command) => scenario::run(&command),
         Command::Sim(command) => sim::run(command),
+        Command::Sweep(args) => return sweep::run(&args),
         Command::Tbtcp(command) => tbtcp::run(&command),
     };
     done.map(|()| ExitCode::SUCCESS)

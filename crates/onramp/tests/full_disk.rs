@@ -12,7 +12,7 @@ const ERROR: &str =
 
 /// Commands that print, and arguments with which they do so on any machine. They run in this order in one directory.
 /// `ROOT` stands for that of the repository.
-const PRINTING: [(&str, &str); 18] = [
+const PRINTING: [(&str, &str); 19] = [
     ("scenario new", "incast"),
     ("scenario validate", "incast.toml"),
     ("scenario explain", ""),
@@ -22,6 +22,7 @@ const PRINTING: [(&str, &str); 18] = [
         "ROOT/crates/sim/tests/reference/star17.topo ROOT/crates/sim/tests/reference/single.flow --cc hpcc",
     ),
     ("sim bench", "--duration 2us --repeat 1 --threads 1"),
+    ("sweep", "ROOT/examples/sweep/threshold.toml --points"),
     ("report", "incast --out report.html"),
     ("compare", "incast --baseline case=off"),
     ("reproduce", "timely-f1"),

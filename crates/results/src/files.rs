@@ -46,9 +46,14 @@ pub fn read_versioned<T: for<'de> Deserialize<'de>>(
 
 /// Writes `value` as indented JSON, atomically.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    write_whole(path, &json_bytes(value))
+}
+
+/// The bytes of a file that [`write_json`] writes.
+pub fn json_bytes(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain data has a JSON form");
     text.push(b'\n');
-    write_whole(path, &text)
+    text
 }
 
 /// Writes `content` atomically: `path` has either the old or the new content.

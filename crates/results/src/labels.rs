@@ -20,7 +20,7 @@ pub(crate) const LABEL: &str = "label";
 
 /// The value of a column in a run's rows.
 #[derive(Debug, Clone, PartialEq)]
-enum Label {
+pub(crate) enum Label {
     Int(i64),
     Double(f64),
     Text(String),
@@ -28,7 +28,7 @@ enum Label {
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Int,
     Double,
     Text,
@@ -120,7 +120,7 @@ fn labels(run: &RunResult) -> BTreeMap<String, Label> {
 }
 
 /// The columns of parameter `key`, and `value` in their forms.
-fn columns_of(key: &str, value: &str) -> Vec<(String, Label)> {
+pub(crate) fn columns_of(key: &str, value: &str) -> Vec<(String, Label)> {
     if key == "case" {
         return vec![(key.to_owned(), Label::Text(value.to_owned()))];
     }
@@ -160,7 +160,7 @@ fn typed(value: &str) -> (&'static str, Label) {
 }
 
 impl Label {
-    fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Kind {
         match self {
             Label::Int(_) => Kind::Int,
             Label::Double(_) => Kind::Double,
@@ -168,14 +168,14 @@ impl Label {
         }
     }
 
-    fn int(&self) -> Option<i64> {
+    pub fn int(&self) -> Option<i64> {
         match self {
             Label::Int(number) => Some(*number),
             _ => None,
         }
     }
 
-    fn double(&self) -> Option<f64> {
+    pub fn double(&self) -> Option<f64> {
         match self {
             Label::Int(number) => Some(*number as f64),
             Label::Double(number) => Some(*number),
@@ -183,7 +183,7 @@ impl Label {
         }
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Label::Int(number) => number.to_string(),
             Label::Double(number) => number.to_string(),
@@ -194,7 +194,7 @@ impl Label {
 
 impl Kind {
     /// The type that fits both.
-    fn with(self, other: Kind) -> Kind {
+    pub fn with(self, other: Kind) -> Kind {
         match (self, other) {
             (one, two) if one == two => one,
             (Kind::Text, _) | (_, Kind::Text) => Kind::Text,

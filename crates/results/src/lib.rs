@@ -29,6 +29,7 @@ mod read;
 mod remarks;
 mod row;
 mod rows;
+mod run_columns;
 mod run_result;
 mod schema;
 mod statistics;
@@ -46,7 +47,7 @@ pub use counters::{
 };
 pub use error::{Error, Result};
 pub use explain::explain_markdown;
-pub use files::{part, read_json, read_versioned, write_json, write_whole, RUNS};
+pub use files::{json_bytes, part, read_json, read_versioned, write_json, write_whole, RUNS};
 pub use labels::quantity;
 pub use measures::{
     metric_of, metrics, register_measure, Measure, MeasureKind, Measures, Metric, Metrics,
@@ -56,6 +57,7 @@ pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun
 pub use remarks::remarks;
 pub use row::{FlowRow, RequestRow, SeriesRow, Simulated};
 pub use rows::{each_flow, each_point, Flow, Point};
+pub use run_columns::{RunColumns, RunRow};
 pub use run_result::{RunResult, SummaryFile, SCHEMA};
 pub use statistics::Estimate;
 pub use summary::Summary;

@@ -64,7 +64,7 @@ impl RunResult {
     }
 }
 
-fn member(value: &Value, name: &str) -> Option<f64> {
+pub(crate) fn member(value: &Value, name: &str) -> Option<f64> {
     let Some(list) = value.as_array() else {
         return value.get(name)?.as_f64();
     };

@@ -232,7 +232,12 @@ fn is_ours(name: &str) -> bool {
     let stem = stem.rsplit('/').next().unwrap_or(stem);
     match extension {
         "parquet" | "part" | "pcapng" => true,
-        "json" => ["plan", "summary", "figure"].contains(&stem) || stem.starts_with("run-"),
+        "json" => {
+            let is_of_runs = ["run-", "points-"]
+                .iter()
+                .any(|first| stem.starts_with(first));
+            is_of_runs || ["plan", "summary", "figure", "sweep"].contains(&stem)
+        }
         _ => false,
     }
 }
