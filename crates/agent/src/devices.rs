@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use anyhow::{bail, Context, Result};
-use nix::net::if_::{if_indextoname, if_nameindex, if_nametoindex, Interface, InterfaceFlags};
+use nix::net::if_::{if_nameindex, if_nametoindex, Interface, InterfaceFlags};
 use onramp_units::Rate;
 
 use crate::datapath::kind_of;
@@ -124,7 +124,7 @@ pub fn index(dev: &str) -> Option<i32> {
 
 /// Is there a device with this index?
 pub fn is_there(ifindex: i32) -> bool {
-    if_indextoname(ifindex as u32).is_ok()
+    all().is_ok_and(|all| all.contains_key(&ifindex))
 }
 
 /// Refuses names that no data path can be attached to.

@@ -260,7 +260,10 @@ impl Daemon {
         let present = devices::all()?;
         self.follow_names(&present);
         let wanted = devices::wanted(&self.named);
-        let stays = |member: &Member| member.is_there() && wanted.contains_key(&member.ifindex);
+        let stays = |member: &Member| {
+            let is_there = member.device.is_attached() && present.contains_key(&member.ifindex);
+            is_there && wanted.contains_key(&member.ifindex)
+        };
         let (stay, go): (Vec<_>, Vec<_>) = std::mem::take(&mut self.members)
             .into_iter()
             .partition(stays);
