@@ -131,7 +131,7 @@ def test_a_ray_cluster_that_loses_a_node_makes_the_same_bytes(
             lost.append(done)
             cluster.remove_node(node, allow_graceful=False)
             while sum(one["Alive"] for one in ray.nodes()) > 1:
-                time.sleep(0.05)
+                time.sleep(0.05)  # machine: until the cluster says that it is gone
 
     ray.init(address=cluster.address, log_to_driver=False)
     try:

@@ -93,7 +93,8 @@ fn here(args: &Args, out: &Path) -> Result<()> {
     let read = |path: &str| std::fs::read(folder.join(path));
     let sweep = Sweep::read(&text, &args.file.display().to_string(), &read)?;
     if args.points {
-        return print_points(&sweep);
+        print_points(&sweep);
+        return Ok(());
     }
     let cancel = onramp_runs::cancelled_by_signals();
     let directory = sweep.open(out, SIMULATOR, args.out.existing())?;
@@ -120,18 +121,14 @@ fn here(args: &Args, out: &Path) -> Result<()> {
     whole(&outcome)
 }
 
-fn print_points(sweep: &Sweep) -> Result<()> {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
+fn print_points(sweep: &Sweep) {
     for number in 0..sweep.points() {
-        let settings = sweep.point(number);
+        let settings = sweep.point(number).into_iter();
         let settings: Vec<String> = settings
-            .iter()
             .map(|(key, value)| format!("{key}='{value}'"))
             .collect();
-        writeln!(out, "{number} {}", settings.join(" "))?;
+        println!("{number} {}", settings.join(" "));
     }
-    Ok(())
 }
 
 fn tell_kept(sweep: &Sweep, directory: &OutputDirectory, missing: usize) {

@@ -103,7 +103,7 @@ fn a_sweep_that_is_killed_again_and_again_has_the_data_of_one_that_is_not() {
             if parts(&killed) >= before + 10 {
                 break None;
             }
-            thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1)); // machine: until parts have been made, or all
         };
         match ended {
             Some(status) => {

@@ -9,11 +9,8 @@ use onramp_results::{part as file_of_run, read_versioned, write_json, RunColumns
 use serde::{Deserialize, Serialize};
 
 use crate::error::SweepError;
-use crate::part::{Part, Row};
+use crate::part::{Part, Row, SWEEP_SCHEMA};
 use crate::points::Sweep;
-
-/// Version of `sweep.json`, of the parts, and of the data set's columns.
-pub const SWEEP_SCHEMA: u32 = 1;
 
 /// Rows of a file of the data set.
 const ROWS_OF_A_FILE: usize = 50_000;

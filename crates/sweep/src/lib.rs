@@ -14,7 +14,7 @@ mod part;
 mod points;
 mod sample;
 
-pub use data::{finish, missing_parts, part_file, Failure, Outcome, SWEEP_SCHEMA};
+pub use data::{finish, missing_parts, part_file, Failure, Outcome};
 pub use error::SweepError;
-pub use part::{Making, Part};
+pub use part::{Making, Part, SWEEP_SCHEMA};
 pub use points::{Point, Sweep};

@@ -11,8 +11,10 @@ use onramp_sim::run::{run_in_parts, Parts, Progress, Watch};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::SWEEP_SCHEMA;
 use crate::points::{Point, Read, Sweep};
+
+/// Version of `sweep.json`, of the parts, and of the data set's columns.
+pub const SWEEP_SCHEMA: u32 = 1;
 
 /// The results of a part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -97,7 +97,7 @@ impl Interval {
     fn at(&self, place: f64) -> String {
         let Interval { from, to, .. } = *self;
         let value = |from: f64, to: f64| match self.is_log {
-            true => from * (to / from).powf(place),
+            true => from * libm::pow(to / from, place),
             false => from + (to - from) * place,
         };
         match self.form {
