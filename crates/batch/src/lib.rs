@@ -56,7 +56,7 @@ impl Batch<'_> {
                 let mut progress = |now: Progress| {
                     hops[index].store(now.packet_hops, Ordering::Relaxed);
                     let ms = (now.now - Time::ZERO).as_s_f64() * 1e3;
-                    handle.note(now.done, format!("{ms:.3} ms"));
+                    handle.note(now.done, || format!("{ms:.3} ms"));
                     !handle.is_cancelled()
                 };
                 let parts = Parts::AtMost(handle.threads);

@@ -164,7 +164,7 @@ fn make(
                 threads: handle.threads,
             };
             let mut going = |done: f64| {
-                handle.note(done, String::new());
+                handle.note(done, String::new);
                 !handle.is_cancelled()
             };
             match making.part(index, &mut going) {

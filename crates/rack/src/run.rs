@@ -84,7 +84,7 @@ pub fn run(
             run: Box::new(move |handle: &Handle<'_>| {
                 let mut progress = |progress: Progress| {
                     let (part, doing) = phases.part(progress);
-                    handle.note(part, doing.to_owned());
+                    handle.note(part, || doing.to_owned());
                 };
                 make(scenario, index, options, machine, &mut progress)
             }),

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Makes runs in order, several at a time, until all are complete, one fails, or an interrupt.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::estimate::{seconds_left, Underway};
 use crate::{Running, Status};
 
 /// Fraction of all work that must be complete before the remaining time is estimated.
 const TELLING: f64 = 0.02;
+
+/// Shortest time between two records of a run's progress. All runs wait for each of them.
+const PERIOD: Duration = Duration::from_millis(20);
 
 /// A run to make.
 pub struct Job<'a, E> {
@@ -48,12 +52,21 @@ pub struct Handle<'a> {
     index: usize,
     board: &'a dyn Noting,
     cancel: &'a AtomicBool,
+    noted: Cell<Option<Instant>>,
 }
 
 impl Handle<'_> {
-    /// Records the run's progress, 0 to 1 of its time, and its current step.
-    pub fn note(&self, done: f64, doing: String) {
-        self.board.note(self.index, done, doing);
+    /// Records the run's progress, 0 to 1 of its time, and its current step. Cheap: what follows too soon is not recorded.
+    pub fn note(&self, done: f64, doing: impl FnOnce() -> String) {
+        if self
+            .noted
+            .get()
+            .is_some_and(|noted| noted.elapsed() < PERIOD)
+        {
+            return;
+        }
+        self.noted.set(Some(Instant::now()));
+        self.board.note(self.index, done, doing());
     }
 
     /// Whether the run must end now.
@@ -96,6 +109,7 @@ fn work<E: Send>(board: &Mutex<Board<'_, '_, E>>, cancel: &AtomicBool) {
             index: job.index,
             board,
             cancel,
+            noted: Cell::new(None),
         };
         let outcome = (job.run)(&handle);
         lock(board).finish(job.index, outcome);
@@ -337,8 +351,9 @@ mod tests {
     #[test]
     fn nothing_is_told_of_the_end_before_something_is_over() {
         let run = |_: usize, handle: &Handle<'_>| {
-            handle.note(0.01, String::new());
-            handle.note(0.5, "half".to_owned());
+            // Not by `note`, which leaves out the second if it comes soon.
+            handle.board.note(handle.index, 0.01, String::new());
+            handle.board.note(handle.index, 0.5, "half".to_owned());
             Ok(())
         };
         let mut shown = Vec::new();
