@@ -117,24 +117,39 @@ def test_mistakes_name_key_and_value(scenario: onramp.Scenario, sweep: onramp.Sw
         onramp.sweep(sweep, tmp_path / "out", engine="slurm")  # type: ignore[arg-type]
 
 
+@pytest.fixture
+def patient_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine makes nodes slow, not dead. One that has ended is known by its closed port."""
+    monkeypatch.setenv("RAY_health_check_timeout_ms", "120000")
+    for name in ("RAY_raylet_start_wait_time_s", "RAY_worker_register_timeout_seconds"):
+        monkeypatch.setenv(name, "600")
+
+
+@pytest.mark.usefixtures("patient_ray")
 def test_a_ray_cluster_that_loses_a_node_makes_the_same_bytes(
     sweep: onramp.Sweep, whole: Path, tmp_path: Path
 ) -> None:
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    node, lost, out = cluster.add_node(num_cpus=1), [], tmp_path / "out"
+    cluster = Cluster()
+    _, node = (cluster.add_node(wait=False, num_cpus=1) for _ in range(2))
+    lost: list[float] = []
+    out = tmp_path / "out"
 
     def lose(done: float, line: str) -> None:
         if not lost and done > 0.2:
             lost.append(done)
             cluster.remove_node(node, allow_graceful=False)
-            while sum(one["Alive"] for one in ray.nodes()) > 1:
-                time.sleep(0.05)  # machine: until the cluster says that it is gone
+            until_alive(1)
+
+    def until_alive(number: int) -> None:
+        while sum(one["Alive"] for one in ray.nodes()) != number:
+            time.sleep(0.05)  # machine: until the cluster says so
 
     ray.init(address=cluster.address, log_to_driver=False)
     try:
+        until_alive(2)
         results = onramp.sweep(sweep, out, engine="ray", progress=lose)
         assert lost
     finally:
@@ -194,6 +209,7 @@ def test_the_native_part_can_be_stopped(sweep: onramp.Sweep) -> None:
     assert sweep._native.make(0, 1, stop) is None
 
 
+@pytest.mark.usefixtures("patient_ray")
 def test_the_command_gives_a_sweep_to_ray(scenario: onramp.Scenario, tmp_path: Path) -> None:
     pytest.importorskip("ray")
     (tmp_path / "scenario.toml").write_text(scenario.text)
