@@ -50,17 +50,23 @@ pub fn open(
     let runs = scenario.runs().len();
     let room = runs as f64 * RUN_BYTES + flows * FLOW_BYTES;
     let directory = OutputDirectory::open(path, plan, existing, room as u64)?;
-    let (shown, kept) = (path.display(), runs - missing_runs(scenario, path).len());
+    let kept = runs - missing_runs(scenario, path).len();
+    tell_kept(&directory, kept, &count(runs, "run"));
+    Ok(directory)
+}
+
+/// Prints how many of `all` the directory has.
+pub fn tell_kept(directory: &OutputDirectory, kept: usize, all: &str) {
+    let shown = directory.path().display();
     if directory.has_replaced() {
         eprintln!("{shown}: replaced the previous results");
     }
     if kept > 0 {
-        eprintln!("{shown}: kept {kept} of {}", count(runs, "run"));
+        eprintln!("{shown}: kept {kept} of {all}");
     }
     if kept > 0 && directory.is_of_other_sources() {
         eprintln!("{shown}: another build of onramp made these results; --force replaces them");
     }
-    Ok(directory)
 }
 
 /// A partial summary is an error, with its own exit code.
@@ -68,7 +74,8 @@ pub fn whole(summary: &SummaryFile) -> Result<()> {
     match summary.partial {
         true => Err(Error::new(Interrupted {
             whole: summary.whole_runs(),
-            runs: summary.planned_runs,
+            all: summary.planned_runs,
+            things: "runs",
         })),
         false => Ok(()),
     }

@@ -4,18 +4,16 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use anyhow::{bail, Context, Error, Result};
 use clap::ValueEnum;
 use onramp_reproduce::SIMULATOR;
 use onramp_results::write_whole;
-use onramp_runs::{
-    count, run_all, Existing, Handle, Interrupted, Job, Line, OutputDirectory, Status, Threads,
-};
+use onramp_runs::{count, run_all, Existing, Handle, Interrupted, Job, Line, Status, Threads};
 use onramp_sweep::{finish, missing_parts, part_file, Making, Outcome, Sweep};
 
 use crate::args::{OutArgs, ThreadArgs};
+use crate::output;
 
 /// Most failures that are printed.
 const MOST_SHOWN: usize = 10;
@@ -99,7 +97,8 @@ fn here(args: &Args, out: &Path) -> Result<()> {
     let cancel = onramp_runs::cancelled_by_signals();
     let directory = sweep.open(out, SIMULATOR, args.out.existing())?;
     let missing = missing_parts(&sweep, directory.path());
-    tell_kept(&sweep, &directory, missing.len());
+    let kept = sweep.parts() - missing.len();
+    output::tell_kept(&directory, kept, &count(sweep.parts(), "part"));
     let made = make(
         &sweep,
         folder,
@@ -128,19 +127,6 @@ fn print_points(sweep: &Sweep) {
             .map(|(key, value)| format!("{key}='{value}'"))
             .collect();
         println!("{number} {}", settings.join(" "));
-    }
-}
-
-fn tell_kept(sweep: &Sweep, directory: &OutputDirectory, missing: usize) {
-    let (shown, kept) = (directory.path().display(), sweep.parts() - missing);
-    if directory.has_replaced() {
-        eprintln!("{shown}: replaced the previous results");
-    }
-    if kept > 0 {
-        eprintln!("{shown}: kept {kept} of {}", count(sweep.parts(), "part"));
-    }
-    if kept > 0 && directory.is_of_other_sources() {
-        eprintln!("{shown}: another build of onramp made these results; --force replaces them");
     }
 }
 
@@ -184,21 +170,14 @@ fn make(
     })
 }
 
-/// A line about parts, as runs have one: thousands of names of parts would not be read.
+/// A line about all parts, also those that were there before.
 fn progress(sweep: &Sweep, status: &Status) -> String {
-    let seconds = |time: Duration| format!("{:.0} s", time.as_secs_f64());
-    let left = match status.left {
-        Some(left) => format!(
-            "{:.0} %, {} left",
-            100.0 * status.part_done(),
-            seconds(left)
-        ),
-        None => "time left unknown".to_owned(),
-    };
-    let kept = sweep.parts() - status.runs;
-    let done = kept + status.finished;
-    let (parts, elapsed) = (count(sweep.parts(), "part"), seconds(status.elapsed));
-    format!("{done} of {parts} done, {elapsed}, {left}")
+    let done = sweep.parts() - status.runs + status.finished;
+    format!(
+        "{done} of {} done, {}",
+        count(sweep.parts(), "part"),
+        status.times()
+    )
 }
 
 fn print(outcome: &Outcome, out: &Path) {
@@ -226,7 +205,8 @@ fn whole(outcome: &Outcome) -> Result<()> {
     if outcome.partial {
         return Err(Error::new(Interrupted {
             whole: outcome.made,
-            runs: outcome.points,
+            all: outcome.points,
+            things: "points",
         }));
     }
     if outcome.failed > 0 {

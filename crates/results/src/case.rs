@@ -56,13 +56,22 @@ fn name(run: &RunResult, runs: &[RunResult], lines: Lines) -> String {
     let is_folded = |key: &str| lines == Lines::Cases && key == SEED;
     let rest = run.params.iter();
     let rest = rest.filter(|(key, _)| !is_folded(key) && !implied(key));
-    let rest =
-        rest.map(|(key, value)| format!("{}={value}", key.rsplit('.').next().unwrap_or(key)));
-    let words: Vec<String> = case.cloned().into_iter().chain(rest).collect();
+    let words = words(case, rest);
     match words.is_empty() && runs.len() > 1 {
         true => "all".to_owned(),
-        false => words.join(" "),
+        false => words,
     }
+}
+
+/// A case and parameters in a line, each with the last part of its key.
+pub(crate) fn words<'a>(
+    case: Option<&String>,
+    params: impl Iterator<Item = (&'a String, &'a String)>,
+) -> String {
+    let last = |key: &'a str| key.rsplit('.').next().unwrap_or(key);
+    let params = params.map(|(key, value)| format!("{}={value}", last(key)));
+    let words: Vec<String> = case.cloned().into_iter().chain(params).collect();
+    words.join(" ")
 }
 
 #[cfg(test)]

@@ -6,9 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::case::words;
 use crate::columns::{self, Cell, Column};
 use crate::error::Result;
 use crate::labels::{columns_of, Kind, Label};
+use crate::run_result::SEED;
 
 /// The columns of such a table. A distribution has one for each of its members (`queue_us.p99`), a list of numbers has its
 /// sum and Jain's index of fairness (`long.goodput_gbps.sum`, `.jain`), the cost of the measuring begins with `cost.`.
@@ -25,8 +27,6 @@ pub struct RunRow<'a> {
     pub point: usize,
     /// Position among the runs of the point.
     pub run: usize,
-    /// Name of the case and point.
-    pub label: String,
     /// Settings in which the run differs from others.
     pub params: &'a BTreeMap<String, String>,
     /// As in `summary.json`.
@@ -93,7 +93,7 @@ impl RunColumns {
         let int = |of: fn(&RunRow<'_>) -> usize| {
             Column::Int(rows.iter().map(|row| of(row) as i64).collect())
         };
-        let labels = rows.iter().map(|row| text(Some(&row.label)));
+        let labels = rows.iter().map(|row| text(Some(&label(row.params))));
         let mut all = vec![
             int(|row| row.point),
             int(|row| row.run),
@@ -134,6 +134,12 @@ impl RunColumns {
         all.push(Column::OptBytes(errors.collect()));
         all
     }
+}
+
+/// A name for the runs that differ in nothing but their seed.
+fn label(params: &BTreeMap<String, String>) -> String {
+    let is_word = |(key, _): &(&String, &String)| !["case", SEED].contains(&key.as_str());
+    words(params.get("case"), params.iter().filter(is_word))
 }
 
 /// The numbers of a run, by column.
@@ -199,7 +205,6 @@ mod tests {
         let row = |point, params, metrics, cost, error| RunRow {
             point,
             run: 0,
-            label: format!("p{point}"),
             params,
             metrics,
             cost,
@@ -233,7 +238,7 @@ mod tests {
         let number = |first: f64| Column::OptDouble(vec![Some(first), None]);
         let expected = [
             Column::Int(vec![0, 1]),
-            text([Some("p0"), Some("p1")]),
+            text([Some("t=5 us"), Some("t=off")]),
             text([Some("5 us"), Some("off")]),
             number(5000.0),
             Column::OptInt(vec![None, Some(1)]),

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A command was interrupted. It exits with [`Interrupted::EXIT_CODE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("interrupted: {whole} of {runs} runs are complete; repeat the command to resume")]
+#[error("interrupted: {whole} of {all} {things} are complete; repeat the command to resume")]
 pub struct Interrupted {
-    /// Runs that are complete.
+    /// Those that are complete.
     pub whole: usize,
-    /// Runs of the command.
-    pub runs: usize,
+    /// All of the command.
+    pub all: usize,
+    /// What they are: "runs".
+    pub things: &'static str,
 }
 
 impl Interrupted {

@@ -41,8 +41,8 @@ impl Status {
             .map_or(0.0, |left| elapsed / (elapsed + left.as_secs_f64()))
     }
 
-    /// The status in a line; `speed` precedes the runs in progress.
-    pub fn text(&self, speed: &str) -> String {
+    /// The time since the start, and the remaining time.
+    pub fn times(&self) -> String {
         let left = match self.left {
             Some(left) => format!(
                 "{:.0} %, {:.0} s left",
@@ -51,12 +51,13 @@ impl Status {
             ),
             None => "time left unknown".to_owned(),
         };
-        let mut line = format!(
-            "{} of {} done, {:.0} s, {left}{speed}",
-            self.finished,
-            count(self.runs, "run"),
-            self.elapsed.as_secs_f64()
-        );
+        format!("{:.0} s, {left}", self.elapsed.as_secs_f64())
+    }
+
+    /// The status in a line; `speed` precedes the runs in progress.
+    pub fn text(&self, speed: &str) -> String {
+        let (runs, times) = (count(self.runs, "run"), self.times());
+        let mut line = format!("{} of {runs} done, {times}{speed}", self.finished);
         for run in &self.running {
             line += &format!("   #{} {:.0} %", run.index, run.done * 100.0);
             if !run.doing.is_empty() {

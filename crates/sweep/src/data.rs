@@ -152,24 +152,11 @@ fn row(row: &Row) -> RunRow<'_> {
     RunRow {
         point: row.point,
         run: row.run,
-        label: label(&row.params),
         params: &row.params,
         metrics: &row.metrics,
         cost: &row.cost,
         error: row.error.as_deref(),
     }
-}
-
-/// A name for the runs that differ in nothing but their seed.
-fn label(params: &BTreeMap<String, String>) -> String {
-    let case = params.get("case").cloned();
-    let rest = params
-        .iter()
-        .filter(|(key, _)| !["case", "seed"].contains(&key.as_str()));
-    let rest =
-        rest.map(|(key, value)| format!("{}={value}", key.rsplit('.').next().unwrap_or(key)));
-    let words: Vec<String> = case.into_iter().chain(rest).collect();
-    words.join(" ")
 }
 
 #[cfg(test)]

@@ -83,7 +83,8 @@ impl Runner<'_> {
             |of: fn(&SummaryFile) -> usize| summaries.iter().map(|(m, _)| of(&m.summary)).sum();
         let interrupted = Interrupted {
             whole: sum(SummaryFile::whole_runs),
-            runs: sum(|summary| summary.planned_runs),
+            all: sum(|summary| summary.planned_runs),
+            things: "runs",
         };
         let now = onramp_reproduce::made_by(id);
         let by = |name: &str, digest: Option<String>| {
@@ -97,7 +98,7 @@ impl Runner<'_> {
             model: by("sim", now.model),
             data_path: by("rack", now.data_path),
         };
-        let is_partial = interrupted.whole < interrupted.runs;
+        let is_partial = interrupted.whole < interrupted.all;
         Ok(Worlds {
             made_by,
             interrupted: is_partial.then_some(interrupted),
