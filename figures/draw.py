@@ -77,14 +77,16 @@ def gaps(values):
     return [float("nan") if value is None else value for value in values]
 
 
-def errors(series):
-    """Lengths of the intervals' arms below and above y, or None."""
+def errors(plot, series):
+    """Lengths of the intervals' arms below and above y, or None. An end that a logarithmic axis cannot show has no arm."""
+    log = plot["y"].get("log", False)
+
     if not series.get("low") and not series.get("high"):
         return None
 
     def arms(ends, sign):
         ends = ends or [None] * len(series["y"])
-        return [0 if y is None or end is None else max(0, sign * (end - y)) for y, end in zip(series["y"], ends)]
+        return [0 if y is None or end is None or (log and end <= 0) else max(0, sign * (end - y)) for y, end in zip(series["y"], ends)]
 
     return [arms(series.get("low"), -1), arms(series.get("high"), 1)]
 
@@ -111,7 +113,7 @@ def draw_lines(axes, plot, looks):
         colour, dash, marker = looks.of(series["name"], index)
         marked = kind == "scatter" or (kind == "line" and len(series["x"]) <= MARKED_POINTS)
         axes.errorbar(
-            series["x"], gaps(series["y"]), yerr=errors(series), label=series["name"], color=colour,
+            series["x"], gaps(series["y"]), yerr=errors(plot, series), label=series["name"], color=colour,
             linestyle="none" if kind == "scatter" else dash, marker=marker if marked else "none",
             drawstyle="steps-post" if kind == "step" else "default", elinewidth=0.8)
 
@@ -133,7 +135,7 @@ def draw_bars(axes, plot, looks):
     for index, series in enumerate(plot["series"]):
         colour, _, _ = looks.of(series["name"], index)
         shift = (index - (len(plot["series"]) - 1) / 2) * width
-        axes.bar([x + shift for x in series["x"]], gaps(series["y"]), width, yerr=errors(series), color=colour,
+        axes.bar([x + shift for x in series["x"]], gaps(series["y"]), width, yerr=errors(plot, series), color=colour,
                  label=series["name"], error_kw={"elinewidth": 0.8, "ecolor": "#1b2026"})
     axes.grid(axis="x", visible=False)
 
@@ -234,6 +236,11 @@ def warn_of_log(plot, path):
     lost = sum(axis.get("log", False) and value is not None and value <= 0
                for series in plot["series"]
                for axis, values in ((plot["x"], series["x"]), (plot["y"], series["y"])) for value in values)
+    arms = plot["y"].get("log", False) and sum(
+        end is not None and end <= 0 for series in plot["series"] for end in series.get("low") or [])
+    if arms:
+        print(f"draw.py: {path}: the lower ends of {arms} intervals are not above 0, as a logarithmic axis needs: not drawn",
+              file=sys.stderr)
     if lost and plot["kind"] != "heat":
         print(f"draw.py: {path}: {lost} values are not above 0, as a logarithmic axis needs: not drawn",
               file=sys.stderr)

@@ -31,7 +31,7 @@ pub struct ScenarioArgs {
 
 /// Seeds in the order in which they were given.
 #[derive(Clone, Debug, PartialEq)]
-struct Seeds(Vec<u64>);
+pub struct Seeds(pub Vec<u64>);
 
 /// What has a line in the table of a scenario's runs.
 #[derive(clap::Args)]
@@ -141,7 +141,7 @@ fn seed(text: &str) -> Result<u64, String> {
 }
 
 /// A range, or a list of numbers and ranges.
-fn seeds(text: &str) -> Result<Seeds, String> {
+pub fn seeds(text: &str) -> Result<Seeds, String> {
     let mut all = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -27,7 +27,15 @@ const DOORS: [(&str, &[&str]); 4] = [
     (
         "I do research",
         &[
-            "scenario", "sim", "rack", "sweep", "compare", "report", "cc", "tbtcp",
+            "scenario",
+            "sim",
+            "rack",
+            "sweep",
+            "experiment",
+            "compare",
+            "report",
+            "cc",
+            "tbtcp",
         ],
     ),
     ("I doubt the papers", &["reproduce"]),

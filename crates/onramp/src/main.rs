@@ -16,6 +16,7 @@ mod detach;
 #[cfg(feature = "agent")]
 mod doctor;
 mod doors;
+mod experiment;
 mod help;
 mod keygen;
 mod log;
@@ -125,6 +126,9 @@ enum Command {
     /// Reproduce figures and tables of papers: run them, compare with the paper, keep the plots
     #[command(after_help = "Example: onramp reproduce f9 --quick")]
     Reproduce(reproduce::Args),
+    /// Experiments of your own: a question, the runs that answer it, numbers with intervals, and plots
+    #[command(subcommand)]
+    Experiment(experiment::Command),
     /// Run scenarios on real Linux TCP stacks: the virtual rack
     #[cfg(feature = "rack")]
     #[command(subcommand)]
@@ -146,7 +150,7 @@ enum Command {
     Sim(sim::Command),
     /// Simulate a scenario at many points of its keys; makes one data set with a row for each run
     #[command(
-        after_help = "Example: onramp sweep scenarios/sweeps/threshold.toml --out results/threshold\nRepeat an interrupted command to resume it."
+        after_help = "Example: onramp sweep examples/sweep/threshold.toml --out results/threshold\nRepeat an interrupted command to resume it."
     )]
     Sweep(sweep::Args),
     /// Configure switches for Tiny Buffer TCP
@@ -220,6 +224,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         #[cfg(not(feature = "rack"))]
         Command::Rack(_) => missing::refuse("rack"),
         Command::Reference(args) => reference::run(&args, Cli::command()),
+        Command::Experiment(command) => experiment::run(&command),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),

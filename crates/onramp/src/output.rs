@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The output directory of a command with runs: which results it keeps, and the messages about it.
 
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use anyhow::{Error, Result};
+use anyhow::{bail, Context, Error, Result};
 use onramp_reproduce::{Digests, RACK, SIMULATOR};
 use onramp_results::{missing_runs, SummaryFile};
 use onramp_runs::{count, Existing, Interrupted, OutputDirectory, Plan};
@@ -94,8 +96,44 @@ pub fn keeping(error: Error, scenario: &Scenario, path: &Path) -> Error {
     }
 }
 
+/// Writes a file that a user goes on with. One that exists is left as it is, and `other` says what to name instead.
+pub fn write_new(path: &Path, text: &str, other: &str) -> Result<()> {
+    let shown = path.display();
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = match file {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{shown} exists, and is not overwritten; {other}")
+        }
+        Err(error) => {
+            let fix =
+                format!("cannot write {shown}; name a file in a directory that you can write");
+            return Err(Error::new(error).context(fix));
+        }
+        Ok(file) => file,
+    };
+    file.write_all(text.as_bytes())
+        .with_context(|| format!("cannot write {shown}"))
+}
+
 #[cfg(test)]
 mod tests {
+    use super::write_new;
+
+    #[test]
+    fn a_file_that_exists_is_left_as_it_is() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("mine.toml");
+        write_new(&path, "first", "").expect("it is new");
+        let error = write_new(&path, "second", "name another").expect_err("it exists");
+        let error = error.to_string();
+        assert!(
+            error.ends_with("mine.toml exists, and is not overwritten; name another"),
+            "{error}"
+        );
+        let kept = std::fs::read_to_string(&path).expect("it is there");
+        assert_eq!(kept, "first");
+    }
+
     #[test]
     fn the_folder_of_runs_is_the_one_that_a_directory_knows() {
         assert_eq!(onramp_runs::RUNS, onramp_results::RUNS);

@@ -4,6 +4,7 @@
 mod marks;
 mod model;
 mod record;
+mod session;
 mod worlds;
 
 use std::{
@@ -14,14 +15,13 @@ use std::{
 
 use anyhow::{bail, Context, Result};
 use onramp_batch::{available_memory, check_memory};
-use onramp_reproduce::{terminal, Library, Planned, ScaleName};
+use onramp_reproduce::{Library, Planned, ScaleName};
 use onramp_results::write_json;
 use onramp_runs::{cancelled_by_signals, Existing};
 
-use self::worlds::{Runner, Worlds};
+pub use self::session::Session;
 use crate::args::Machines;
 use crate::args::ThreadArgs;
-use crate::output::VERSION;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -85,21 +85,47 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
         check_memory(scenario, threads, available_memory())?;
     }
     let session = Session {
-        args,
         threads,
+        existing: match args.force {
+            true => Existing::Replace,
+            false => Existing::KeepOrReplace,
+        },
+        json: args.json,
+        machines: &args.machines,
         cancel,
-        started: Instant::now(),
-        all_s: planned.iter().map(|figure| figure.settings.takes_s).sum(),
     };
+    let started = Instant::now();
+    let all_s = planned.iter().map(|figure| figure.settings.takes_s).sum();
     let mut before_s = 0.0;
     for (place, figure) in planned.iter().enumerate() {
         let place = format!("{} ({} of {})", figure.id, place + 1, planned.len());
-        session.figure(figure, &place, before_s)?;
-        before_s += figure.settings.takes_s;
+        let out = args.out.join(figure.scale.to_string()).join(&figure.id);
+        let takes_s = figure.settings.takes_s;
+        let label = |done: f64| {
+            let left = time_left(started, before_s + done * takes_s, all_s);
+            format!("{place}, {left}: ")
+        };
+        let made = session.figure(figure, &out, &label);
+        eprintln!("{place}: results are in {}", out.display());
+        made?;
+        before_s += takes_s;
     }
     match args.table {
         true => write_table(&library, args, threads),
         false => Ok(()),
+    }
+}
+
+/// Remaining time of all figures, from their estimates and the progress so far.
+fn time_left(started: Instant, done_s: f64, all_s: f64) -> String {
+    let pace = if done_s > 0.0 {
+        started.elapsed().as_secs_f64() / done_s
+    } else {
+        1.0
+    };
+    match ((all_s - done_s) * pace).max(0.0) {
+        s if s < 120.0 => format!("{s:.0} s left for all"),
+        s => format!("{:.0} min left for all", s / 60.0),
     }
 }
 
@@ -132,69 +158,6 @@ fn plan(library: &Library, ids: &[String], scale: ScaleName) -> Result<Vec<Plann
         }
     }
     Ok(planned)
-}
-
-/// State that all figures of a command share.
-struct Session<'a> {
-    args: &'a Args,
-    threads: usize,
-    cancel: &'a AtomicBool,
-    started: Instant,
-    /// Estimated seconds of all figures.
-    all_s: f64,
-}
-
-impl Session<'_> {
-    /// Makes the missing runs of a figure, writes figure.json, and prints it.
-    fn figure(&self, figure: &Planned, place: &str, before_s: f64) -> Result<()> {
-        let out = self
-            .args
-            .out
-            .join(figure.scale.to_string())
-            .join(&figure.id);
-        std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-        let takes_s = figure.settings.takes_s;
-        let label = |done: f64| format!("{place}, {}: ", self.left(before_s + done * takes_s));
-        let runner = Runner {
-            figure,
-            out: &out,
-            threads: self.threads,
-            existing: match self.args.force {
-                true => Existing::Replace,
-                false => Existing::KeepOrReplace,
-            },
-            machines: &self.args.machines,
-            cancel: self.cancel,
-        };
-        let Worlds {
-            worlds,
-            interrupted,
-            made_by,
-        } = runner.worlds(&label)?;
-        let made = figure.figure(&worlds, VERSION, interrupted.is_some(), made_by)?;
-        write_json(&out.join("figure.json"), &made)?;
-        match self.args.json {
-            true => println!("{}", serde_json::to_string_pretty(&made)?),
-            false => println!("{}", terminal(&made)),
-        }
-        eprintln!("{place}: results are in {}", out.display());
-        interrupted.map_or(Ok(()), |interrupted| Err(interrupted.into()))
-    }
-
-    /// Remaining time of all figures, from their estimates and the progress so far.
-    fn left(&self, done_s: f64) -> String {
-        let elapsed_s = self.started.elapsed().as_secs_f64();
-        let pace = if done_s > 0.0 {
-            elapsed_s / done_s
-        } else {
-            1.0
-        };
-        let left_s = ((self.all_s - done_s) * pace).max(0.0);
-        match left_s {
-            s if s < 120.0 => format!("{s:.0} s left for all"),
-            s => format!("{:.0} min left for all", s / 60.0),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //! `onramp scenario`: reads and begins scenario files; the scenario crate checks them.
 mod new;
 
+pub use new::Template;
+
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 

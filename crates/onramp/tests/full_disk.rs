@@ -12,7 +12,7 @@ const ERROR: &str =
 
 /// Commands that print, and arguments with which they do so on any machine. They run in this order in one directory.
 /// `ROOT` stands for that of the repository.
-const PRINTING: [(&str, &str); 19] = [
+const PRINTING: [(&str, &str); 21] = [
     ("scenario new", "incast"),
     ("scenario validate", "incast.toml"),
     ("scenario explain", ""),
@@ -26,6 +26,8 @@ const PRINTING: [(&str, &str); 19] = [
     ("report", "incast --out report.html"),
     ("compare", "incast --baseline case=off"),
     ("reproduce", "timely-f1"),
+    ("experiment new", "mine"),
+    ("experiment run", "mine --seeds 1"),
     ("tbtcp fit", ""),
     ("cc list", ""),
     ("agent explain", ""),

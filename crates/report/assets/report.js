@@ -60,10 +60,11 @@
     });
   }
 
-  function errors(series, colour) {
+  // An end that a logarithmic axis cannot show has no whisker.
+  function errors({ y: { log } }, series, colour) {
     if (!series.low?.length && !series.high?.length) return undefined;
     const to = (ends, sign) => series.y.map((y, i) =>
-      y === null || ends?.[i] == null ? 0 : Math.max(0, sign * (ends[i] - y)));
+      y === null || ends?.[i] == null || (log && ends[i] <= 0) ? 0 : Math.max(0, sign * (ends[i] - y)));
     return {
       type: "data", symmetric: false, array: to(series.high, 1), arrayminus: to(series.low, -1),
       color: colour, thickness: 1.5, width: 4,
@@ -111,7 +112,7 @@
       visible: !chart.hidden.has(index), showlegend: false,
     };
     if (plot.kind === "bar") {
-      return { ...common, type: "bar", marker: { color: colour }, error_y: errors(series, css("--text")) };
+      return { ...common, type: "bar", marker: { color: colour }, error_y: errors(plot, series, css("--text")) };
     }
     const dense = series.x.length > DENSE_POINTS;
     const lines = {
@@ -124,7 +125,7 @@
       scatter: { mode: "markers" },
       stacked: { mode: "lines", stackgroup: "all", line: { color: colour, width: 1 }, fillcolor: `${colour}b0` },
     };
-    return { ...common, type: "scatter", ...lines, error_y: errors(series, colour), ...kinds[plot.kind] };
+    return { ...common, type: "scatter", ...lines, error_y: errors(plot, series, colour), ...kinds[plot.kind] };
   }
 
   function axis(of, extra) {

@@ -57,7 +57,37 @@ pub fn tally(verdict: Verdict, count: usize) -> Markup {
 }
 
 /// The table of a figure's rows.
-pub fn table(rows: &[Row]) -> Markup {
+pub fn table(rows: &[Row], own: bool) -> Markup {
+    match own {
+        true => own_table(rows),
+        false => table_with_paper(rows),
+    }
+}
+
+/// That of an experiment of one's own: no paper, no verdicts.
+fn own_table(rows: &[Row]) -> Markup {
+    let worlds = worlds(rows);
+    let of =
+        |row: &Row, world: &str| value(row.measured.iter().find(|m| m.world == world), &row.unit);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Measured" {
+            table.comparison {
+                thead { tr {
+                    th scope="col" { "Quantity" }
+                    @for world in &worlds { th.number scope="col" { (world_name(world)) } }
+                    th scope="col" { "Note" }
+                } }
+                tbody { @for row in rows { tr {
+                    th scope="row" { (row.name) }
+                    @for world in &worlds { td.number data-label=(world_name(world)) { (of(row, world)) } }
+                    td.note data-label="Note" { (row.note) }
+                } } }
+            }
+        }
+    }
+}
+
+fn table_with_paper(rows: &[Row]) -> Markup {
     let worlds = worlds(rows);
     let has_paper = rows.iter().any(|row| row.paper.is_some());
     html! {

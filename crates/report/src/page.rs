@@ -175,7 +175,8 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
     let counted = sections
         .iter()
         .filter(|section| is_counted(section, sections));
-    let rows: Vec<&Row> = counted.flat_map(|section| &section.rows).collect();
+    let of_papers = counted.filter(|section| !section.scale.is_empty());
+    let rows: Vec<&Row> = of_papers.flat_map(|section| &section.rows).collect();
     let total: usize = counts(rows.iter().copied()).iter().map(|(_, n)| n).sum();
     let partial = sections
         .iter()
@@ -213,7 +214,7 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
                             td { a href={ "#" (anchor) } { (section.name) } }
                             td.title { a href={ "#" (anchor) } { (section.title) } }
                             @if total > 0 { @for (gives, given) in GIVEN {
-                                td data-label=(given) { (verdicts(section, gives)) }
+                                td data-label=(given) { @if !section.scale.is_empty() { (verdicts(section, gives)) } }
                             } }
                             td {
                                 @if section.partial.is_some() { span.badge.warn { "partial" } " " }
@@ -243,7 +244,7 @@ fn show(section: &Section, anchor: &str, numbers: &mut RangeFrom<usize>) -> Mark
             @if !section.scaled_down.is_empty() {
                 p.scaled { strong { "Smaller than the paper: " } (section.scaled_down) }
             }
-            @if !section.rows.is_empty() { (comparison::table(&section.rows)) }
+            @if !section.rows.is_empty() { (comparison::table(&section.rows, section.scale.is_empty())) }
             @for table in &section.tables { (show_table(table)) }
             div.plots {
                 @for (plot, number) in section.plots.iter().zip(numbers) { (show_plot(plot, number)) }
@@ -275,7 +276,7 @@ fn show_plot(plot: &Plot, number: usize) -> Markup {
     }
 }
 
-/// A note about values that a logarithmic axis cannot show.
+/// A note about values, or ends of intervals, that a logarithmic axis cannot show.
 fn unshown(plot: &Plot) -> Option<String> {
     let is_lost = |axis: &Axis, value: f64| axis.log && value <= 0.0;
     let lost =
@@ -287,11 +288,16 @@ fn unshown(plot: &Plot) -> Option<String> {
     let (all, lost) = points.fold((0, 0), |(all, count), (x, y)| {
         (all + 1, count + usize::from(lost(x, y)))
     });
-    (lost > 0 && plot.kind != PlotKind::Heat).then(|| {
-        format!(
-            "Not shown: {lost} of {all} values are not above 0, which a logarithmic axis needs."
-        )
-    })
+    let ends = plot.series.iter().flat_map(|series| &series.low).flatten();
+    let ends = ends.filter(|end| is_lost(&plot.y, **end)).count();
+    let words = match (lost, ends) {
+        (0, 0) => return None,
+        (0, 1) => "the lower end of an interval, which is".to_owned(),
+        (0, ends) => format!("the lower ends of {ends} intervals, which are"),
+        (lost, _) => format!("{lost} of {all} values are"),
+    };
+    (plot.kind != PlotKind::Heat)
+        .then(|| format!("Not shown: {words} not above 0, as a logarithmic axis needs."))
 }
 
 fn show_table(table: &Table) -> Markup {

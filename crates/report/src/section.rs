@@ -15,7 +15,7 @@ pub struct Section {
     pub asked: String,
     /// What is smaller than in the paper; empty if nothing.
     pub scaled_down: String,
-    /// `quick`, `full` or `rack` of a figure; else empty.
+    /// `quick`, `full` or `rack` of a figure of a paper; else empty.
     pub scale: String,
     /// What is missing, if the command was interrupted.
     pub partial: Option<String>,
@@ -66,6 +66,10 @@ impl Section {
                 .iter()
                 .try_for_each(|series| check(plot, series))?;
         }
+        let now = match figure.is_own() {
+            true => &figure.made_by.clone(),
+            false => now,
+        };
         let seeds: Vec<String> = figure.seeds.iter().map(u64::to_string).collect();
         let facts = [
             ("Scale", figure.scale.clone()),

@@ -23,6 +23,8 @@ pub enum Error {
         "figure {id} has no section [rack], so it cannot run on the rack; expected one of {known}"
     )]
     NotOnRack { id: String, known: String },
+    #[error("figure {id} has no section [{scale}], so it cannot run at this scale")]
+    NoScale { id: String, scale: String },
     #[error(transparent)]
     Scenario(#[from] onramp_scenario::Errors),
     #[error(transparent)]

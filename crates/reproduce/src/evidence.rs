@@ -38,6 +38,16 @@ pub fn made_by(id: &str) -> MadeBy {
     }
 }
 
+impl Planned {
+    /// The digests of the sources that make it: for an experiment none of the simulator's, because no record knows it.
+    pub fn made_by(&self) -> MadeBy {
+        match self.scale {
+            ScaleName::Own => made_by(""),
+            _ => made_by(&self.id),
+        }
+    }
+}
+
 /// The runs whose behaviour is the digest of the figure `planned`: those of its first seed, cut short.
 pub fn probe(planned: &Planned) -> Vec<Run> {
     let runs = planned.scenario.iter().flat_map(|scenario| scenario.runs());

@@ -25,6 +25,7 @@ impl Library {
         match self {
             Library::Directory(root) => std::fs::read(root.join(path)),
             Library::BuiltIn => {
+                let path = without_dots(path);
                 let found = BUILT_IN.iter().find(|(name, _)| *name == path);
                 let text = found.ok_or(io::ErrorKind::NotFound)?.1;
                 Ok(text.as_bytes().to_vec())
@@ -54,6 +55,19 @@ impl Library {
         ids.sort_by_key(|id| natural(id));
         Ok(ids)
     }
+}
+
+/// `path` without the parts `.` and `..`.
+fn without_dots(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." => {}
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// A sort key for natural order, `f5` before `f15`: digits count as a number.

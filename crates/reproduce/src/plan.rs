@@ -4,16 +4,17 @@
 
 use crate::error::{Error, Result};
 use crate::library::{natural, Library};
-use crate::spec::{Choice, RowSpec, Scale, ScaleName, Show, Spec};
+use crate::spec::{Choice, PlotSpec, RowSpec, Scale, ScaleName, Show, Spec};
 use crate::world::{cost_data_path, World};
 use crate::{plots, rows};
-use onramp_results::figure::SCHEMA;
 use onramp_results::figure::{Figure, MadeBy, Plot};
+use onramp_results::{figure::SCHEMA, SEED};
 use onramp_scenario::{rack_limits, Scenario};
 use serde_json::json;
 use siphasher::sip::SipHasher13;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 /// A figure that can be run.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,10 @@ pub struct Planned {
     pub scale: ScaleName,
     /// What that sets.
     pub settings: Scale,
+    /// Seeds of every case.
+    pub seeds: Vec<u64>,
+    /// Whether real kernels run it, beside the simulator.
+    pub on_rack: bool,
     /// All its runs; none for a figure that compares what was measured elsewhere.
     pub scenario: Option<Scenario>,
     /// Digests of the files that the scenario names, by path: a result is of their contents too.
@@ -44,31 +49,72 @@ impl Planned {
     pub fn read(library: &Library, id: &str, scale: ScaleName) -> Result<Planned> {
         let (id, spec) = find(library, id)?;
         let Some(settings) = spec.scale(scale).cloned() else {
-            let known = on_rack(library)?.join(", ");
-            return Err(Error::NotOnRack { id, known });
+            return Err(match scale {
+                ScaleName::Rack => Error::NotOnRack {
+                    id,
+                    known: on_rack(library)?.join(", "),
+                },
+                _ => Error::NoScale {
+                    id,
+                    scale: scale.to_string(),
+                },
+            });
         };
         let file = format!("figures/{id}.toml");
-        let (scenario, files) = scenario(library, &spec, (scale, &settings), &file)?;
-        let runs = scenario.as_ref().map_or(&[][..], Scenario::runs);
-        let mut spec = spec.expanded(&runs.iter().map(|run| &run.params).collect::<Vec<_>>());
-        spec.rows.retain(|row| row.at.is_none_or(|at| at == scale));
-        if scale == ScaleName::Rack {
-            for row in &mut spec.rows {
-                row.note = row
-                    .rack_note
-                    .take()
-                    .unwrap_or(std::mem::take(&mut row.note));
+        let seeds: Vec<u64> = (1..=settings.seeds).collect();
+        let (scenario, files) = match &spec.scenario {
+            Some(name) => {
+                let path = format!("scenarios/{name}");
+                let called = format!("{path} ({scale} of {file})");
+                let read = |path: &str| library.read(path);
+                let (scenario, files) = scenario(&read, (&path, &called), &settings, &seeds)?;
+                (Some(scenario), files)
             }
-        }
+            None => (None, Digests::new()),
+        };
         let planned = Planned {
+            spec: spec_of_runs(spec, scenario.as_ref(), scale),
+            on_rack: scale == ScaleName::Rack,
             scenario,
             files,
             id,
-            spec,
             scale,
             settings,
+            seeds,
         };
         planned.check(&file)?;
+        Ok(planned)
+    }
+
+    /// The experiment of one's own that the text of `experiment.toml` declares, whose scenario `read` finds by its path
+    /// from there. `id` names it, `file` is its path for errors. `seeds` replace those that it has, if there are any.
+    ///
+    /// # Errors
+    /// It or its scenario is not valid, or beyond the rack; a row or a plot means no run, or runs of several settings.
+    pub fn experiment(
+        text: &str,
+        (id, file): (&str, &str),
+        read: &dyn Fn(&str) -> io::Result<Vec<u8>>,
+        seeds: Option<Vec<u64>>,
+        on_rack: bool,
+    ) -> Result<Planned> {
+        let spec = Spec::parse_experiment(text, file)?;
+        let settings = spec.quick.clone();
+        let seeds = seeds.unwrap_or_else(|| (1..=settings.seeds).collect());
+        let path = spec.scenario.clone().unwrap_or_default();
+        let called = format!("{path} (of {file})");
+        let (scenario, files) = scenario(read, (&path, &called), &settings, &seeds)?;
+        let planned = Planned {
+            spec: spec_of_runs(spec, Some(&scenario), ScaleName::Own),
+            id: id.to_owned(),
+            scale: ScaleName::Own,
+            scenario: Some(scenario),
+            on_rack,
+            files,
+            settings,
+            seeds,
+        };
+        planned.check(file)?;
         Ok(planned)
     }
 
@@ -78,8 +124,8 @@ impl Planned {
     /// As of [`Planned::read`].
     pub fn all(library: &Library, scale: ScaleName) -> Result<Vec<Planned>> {
         let ids = match scale {
-            ScaleName::Quick | ScaleName::Full => ids(library)?,
             ScaleName::Rack => on_rack(library)?,
+            _ => ids(library)?,
         };
         ids.iter()
             .map(|id| Planned::read(library, id, scale))
@@ -121,7 +167,7 @@ impl Planned {
             asked: self.spec.asked.trim().to_owned(),
             scale: self.scale.to_string(),
             scaled_down: scaled_down(scale),
-            seeds: (1..=scale.seeds).collect(),
+            seeds: self.seeds.clone(),
             partial,
             rows,
             made_by,
@@ -140,9 +186,9 @@ impl Planned {
             return Ok(());
         };
         let runs: Vec<&Choice> = scenario.runs().iter().map(|run| &run.params).collect();
-        let checked = match self.scale {
-            ScaleName::Rack => check_rack(scenario),
-            _ => Ok(()),
+        let checked = match self.on_rack {
+            true => check_rack(scenario),
+            false => Ok(()),
         };
         let checked = checked.and_then(|()| self.check_rows(&runs));
         let checked = checked.and_then(|()| self.check_plots(&runs));
@@ -154,14 +200,18 @@ impl Planned {
     }
 
     fn check_rows(&self, runs: &[&Choice]) -> Checked {
-        let seeds = self.settings.seeds;
+        let seeds = self.seeds.len() as u64;
         let measured = |row: &&RowSpec| row.measure.cost.is_none();
         for row in self.spec.rows.iter().filter(measured) {
             for choice in std::iter::once(&row.runs.of).chain(&row.runs.over) {
                 let found = count(choice, runs);
                 if found != seeds {
                     let key = format!("row \"{}\": {choice:?}", row.name);
-                    let reason = format!("{found} runs of {seeds} seeds at scale {}", self.scale);
+                    let at = match self.scale {
+                        ScaleName::Own => String::new(),
+                        scale => format!(" at scale {scale}"),
+                    };
+                    let reason = format!("{found} runs of {seeds} seeds{at}");
                     return Err((key, format!("{reason}; there are {}", values(choice, runs))));
                 }
             }
@@ -174,7 +224,7 @@ impl Planned {
             let wrong = |reason| Err((format!("plot \"{}\"", plot.title), reason));
             let mut keys = Vec::new();
             match &plot.show {
-                Show::Bars { x, by, .. } => keys.extend(x.iter().chain([by])),
+                Show::Bars { x, by, .. } => keys.extend(x.iter().chain(by)),
                 Show::Time { by, .. } => keys.extend(by),
                 Show::Cdf { by, .. } => keys.push(by),
                 Show::Pairs { .. } => {}
@@ -197,6 +247,12 @@ impl Planned {
             }
             if count(&plot.of, runs) == 0 {
                 return wrong(format!("of {:?}, which no run is", plot.of));
+            }
+            if let Some(key) = mixed(plot, runs) {
+                return wrong(format!(
+                    "of runs that differ in {key}; choose one with of = {{ \"{key}\" = ... }}, draw by = \"{key}\" or x = \"{key}\", \
+                     or make a plot each = {{ \"{key}\" = \"all\" }}"
+                ));
             }
         }
         Ok(())
@@ -222,8 +278,33 @@ fn count(choice: &Choice, runs: &[&Choice]) -> u64 {
     runs.iter().filter(means).count() as u64
 }
 
-/// What runs have of the keys of `choice`.
+/// A key of whose values a bar of `plot` would be the mean.
+fn mixed<'a>(plot: &PlotSpec, runs: &[&'a Choice]) -> Option<&'a String> {
+    let Show::Bars { x, by, .. } = &plot.show else {
+        return None;
+    };
+    let is_of = |run: &&&Choice| {
+        plot.of
+            .iter()
+            .all(|(key, value)| run.get(key) == Some(value))
+    };
+    let bar = |run: &Choice| [x, by].map(|key| key.as_ref().and_then(|key| run.get(key).cloned()));
+    let drawn: Vec<&Choice> = runs.iter().filter(is_of).copied().collect();
+    let differs = |run: &&'a Choice| {
+        let first = drawn.iter().find(|other| bar(other) == bar(run))?;
+        let mut keys = run.keys().filter(|key| *key != SEED);
+        keys.find(|key| run.get(*key) != first.get(*key))
+    };
+    drawn.iter().find_map(differs)
+}
+
+/// What runs have of the keys of `choice`, or of all keys if it has none.
 fn values(choice: &Choice, runs: &[&Choice]) -> String {
+    let all = Choice::new();
+    let choice = match choice.is_empty() {
+        true => runs.first().unwrap_or(&&all),
+        false => choice,
+    };
     let of = |key: &String| {
         let values: BTreeSet<&str> = runs
             .iter()
@@ -270,12 +351,12 @@ fn on_rack(library: &Library) -> Result<Vec<String>> {
 
 fn spec(library: &Library, id: &str) -> Result<Spec> {
     let path = format!("figures/{id}.toml");
-    let text = text(library, &path)?;
+    let text = text(&|path| library.read(path), &path)?;
     Spec::parse(&text, &path)
 }
 
-fn text(library: &Library, path: &str) -> Result<String> {
-    let bytes = library.read(path).map_err(|source| Error::File {
+fn text(read: &dyn Fn(&str) -> io::Result<Vec<u8>>, path: &str) -> Result<String> {
+    let bytes = read(path).map_err(|source| Error::File {
         path: path.to_owned(),
         source,
     })?;
@@ -304,35 +385,46 @@ fn find(library: &Library, id: &str) -> Result<(String, Spec)> {
     })
 }
 
+/// The rows and plots of `scale`, one for each value that the runs have.
+fn spec_of_runs(spec: Spec, scenario: Option<&Scenario>, scale: ScaleName) -> Spec {
+    let runs = scenario.map_or(&[][..], Scenario::runs);
+    let mut spec = spec.expanded(&runs.iter().map(|run| &run.params).collect::<Vec<_>>());
+    spec.rows.retain(|row| row.at.is_none_or(|at| at == scale));
+    if scale == ScaleName::Rack {
+        for row in &mut spec.rows {
+            row.note = row
+                .rack_note
+                .take()
+                .unwrap_or(std::mem::take(&mut row.note));
+        }
+    }
+    spec
+}
+
+/// The scenario at `path`, called so in errors, with all settings and seeds, and digests of the files that it names.
 fn scenario(
-    library: &Library,
-    spec: &Spec,
-    (scale, settings): (ScaleName, &Scale),
-    file: &str,
-) -> Result<(Option<Scenario>, Digests)> {
-    let Some(name) = &spec.scenario else {
-        return Ok((None, Digests::new()));
-    };
-    let path = format!("scenarios/{name}");
-    let text = text(library, &path)?;
+    read: &dyn Fn(&str) -> io::Result<Vec<u8>>,
+    (path, called): (&str, &str),
+    settings: &Scale,
+    seeds: &[u64],
+) -> Result<(Scenario, Digests)> {
+    let text = text(read, path)?;
     let mut set: Vec<(String, String)> = Vec::new();
     for (key, value) in &settings.set {
         set.push((key.clone(), setting(value)));
     }
-    let seeds: Vec<u64> = (1..=settings.seeds).collect();
     set.push(("seed".to_owned(), format!("{seeds:?}")));
     let set: Vec<(&str, &str)> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
     let files = RefCell::new(Digests::new());
     let beside = |path: &str| {
-        let bytes = library.read(&joined(directory, path))?;
+        let bytes = read(&joined(directory, path))?;
         let digest = SipHasher13::new().hash(&bytes);
         files.borrow_mut().insert(path.to_owned(), digest);
         Ok(bytes)
     };
-    let name = format!("{path} ({scale} of {file})");
-    let scenario = Scenario::parse_files(&text, &name, &set, &beside)?;
-    Ok((Some(scenario), files.into_inner()))
+    let scenario = Scenario::parse_files(&text, called, &set, &beside)?;
+    Ok((scenario, files.into_inner()))
 }
 
 /// As `--set` has it: texts without their quotes.
@@ -343,15 +435,10 @@ fn setting(value: &toml::Value) -> String {
     }
 }
 
-/// `path` from `directory`, `..` taken out.
+/// `path` from `directory`.
 fn joined(directory: &str, path: &str) -> String {
-    let mut parts: Vec<&str> = directory.split('/').collect();
-    for part in path.split('/') {
-        match part {
-            ".." => drop(parts.pop()),
-            "." => {}
-            part => parts.push(part),
-        }
+    match directory.is_empty() || path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("{directory}/{path}"),
     }
-    parts.join("/")
 }

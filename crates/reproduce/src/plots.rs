@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::spec::{Choice, FlowColumn, PlotSpec, Show};
 use crate::world::World;
 use onramp_results::figure::{world_name, Axis, Plot, PlotKind, Series};
-use onramp_results::{each_flow, each_point, Estimate, RunResult};
+use onramp_results::{each_flow, each_point, unit_of, Estimate, RunResult};
 
 /// Points of a distribution: enough for a chart as wide as a screen.
 const MOST_STEPS: usize = 500;
@@ -60,16 +60,17 @@ fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
             if !only.is_empty() {
                 keep(&mut groups, only);
             }
-            categories = groups.iter().map(|(name, ..)| name.clone()).collect();
+            categories = groups.iter().map(|group| group.name.clone()).collect();
             let base = Base {
                 world,
                 spec,
                 choice: relative_to.as_ref(),
             };
-            let bar = |name: &String| bars(name, by, &groups, &runs, &base);
+            let kinds = kinds_of_bars(metrics, x.is_some(), by.as_deref(), &runs);
+            let bar = |kind: &Bars| bars(kind, &groups, &runs, &base);
             (
-                String::new(),
-                values_of(by, &runs).iter().map(bar).collect(),
+                x.clone().unwrap_or_default(),
+                kinds.iter().map(bar).collect(),
             )
         }
         Show::Time {
@@ -107,12 +108,36 @@ fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
             categories,
         },
         y: Axis {
-            label: spec.y_label.clone(),
+            label: y_label(spec),
             log: spec.log_y,
             categories: Vec::new(),
         },
         series,
     })
+}
+
+/// The label of the y axis; without one, bars have the name and unit of their metrics.
+fn y_label(spec: &PlotSpec) -> String {
+    match &spec.show {
+        Show::Bars {
+            metrics,
+            relative_to: None,
+            ..
+        } if spec.y_label.is_empty() => {
+            let metric = &metrics[0];
+            let name = match metrics.len() {
+                1 => metric,
+                _ => metric
+                    .rsplit_once('.')
+                    .map_or(metric.as_str(), |(name, _)| name),
+            };
+            match unit_of(metric) {
+                Ok("" | "1") | Err(_) => name.to_owned(),
+                Ok(unit) => format!("{name} ({unit})"),
+            }
+        }
+        _ => spec.y_label.clone(),
+    }
 }
 
 /// Values of `key`, in the order of the runs.
@@ -131,40 +156,95 @@ fn with<'a>(runs: &[&'a RunResult], key: &str, value: &str) -> Vec<&'a RunResult
     runs.iter().filter(has).copied().collect()
 }
 
-/// A group of bars: its name, its metric, and the value of its key.
-type Group = (String, String, Option<(String, String)>);
+/// A group of bars.
+struct Group {
+    name: String,
+    /// The metric of its bars; none where bars have their own.
+    metric: Option<String>,
+    /// The key and value of its runs; none where all are meant.
+    runs: Option<(String, String)>,
+}
+
+/// The bars of one name, one in each group.
+struct Bars {
+    name: String,
+    /// The metric; none where groups have theirs.
+    metric: Option<String>,
+    /// The key and value of its runs; none where all are meant.
+    runs: Option<(String, String)>,
+}
 
 /// Those alone, in this order.
 fn keep(groups: &mut Vec<Group>, only: &[String]) {
-    let place = |name: &String| only.iter().position(|other| other == name);
-    groups.retain(|(name, ..)| place(name).is_some());
-    groups.sort_by_key(|(name, ..)| place(name));
+    let place = |group: &Group| only.iter().position(|other| *other == group.name);
+    groups.retain(|group| place(group).is_some());
+    groups.sort_by_key(place);
 }
 
+/// The values of `x`, or else the metrics.
 fn groups(metrics: &[String], x: Option<&str>, runs: &[&RunResult]) -> Vec<Group> {
-    match x {
-        Some(key) => {
-            let metric = metrics.first().cloned().unwrap_or_default();
-            let group =
-                |value: String| (value.clone(), metric.clone(), Some((key.to_owned(), value)));
-            values_of(key, runs).into_iter().map(group).collect()
-        }
-        None => {
-            // The common prefix of all metrics distinguishes nothing.
-            let parts = |metric: &String| metric.split('.').map(str::to_owned).collect::<Vec<_>>();
-            let all: Vec<Vec<String>> = metrics.iter().map(parts).collect();
-            let shared = |n: usize| {
-                all.len() > 1 && all.iter().all(|p| p.len() > n + 1 && p[n] == all[0][n])
-            };
-            let skip = (0..).take_while(|n| shared(*n)).count();
-            let name = |parts: &Vec<String>| parts[skip..].join(" ");
-            metrics
-                .iter()
-                .zip(&all)
-                .map(|(metric, parts)| (name(parts), metric.clone(), None))
-                .collect()
+    let Some(key) = x else {
+        let group = |(metric, name): (&String, String)| Group {
+            name,
+            metric: Some(metric.clone()),
+            runs: None,
+        };
+        return metrics.iter().zip(short(metrics)).map(group).collect();
+    };
+    let group = |value: String| Group {
+        name: value.clone(),
+        metric: None,
+        runs: Some((key.to_owned(), value)),
+    };
+    values_of(key, runs).into_iter().map(group).collect()
+}
+
+/// The values of `by`, each with each metric where the groups have none.
+fn kinds_of_bars(
+    metrics: &[String],
+    of_metric: bool,
+    by: Option<&str>,
+    runs: &[&RunResult],
+) -> Vec<Bars> {
+    let values: Vec<Option<String>> = match by {
+        Some(by) => values_of(by, runs).into_iter().map(Some).collect(),
+        None => vec![None],
+    };
+    let metrics: Vec<(Option<String>, String)> = match of_metric {
+        true => metrics
+            .iter()
+            .cloned()
+            .map(Some)
+            .zip(short(metrics))
+            .collect(),
+        false => vec![(None, String::new())],
+    };
+    let is_named = metrics.len() > 1 || by.is_none();
+    let mut kinds = Vec::new();
+    for value in values {
+        for (metric, short) in &metrics {
+            let words = value.iter().chain(is_named.then_some(short));
+            let words = words.filter(|word| !word.is_empty()).cloned();
+            kinds.push(Bars {
+                name: words.collect::<Vec<String>>().join(", "),
+                metric: metric.clone(),
+                runs: by.map(str::to_owned).zip(value.clone()),
+            });
         }
     }
+    kinds
+}
+
+/// The metrics without the words that all begin with, which distinguish nothing.
+fn short(metrics: &[String]) -> Vec<String> {
+    let all: Vec<Vec<&str>> = metrics
+        .iter()
+        .map(|path| path.split('.').collect())
+        .collect();
+    let shared =
+        |n: usize| all.len() > 1 && all.iter().all(|p| p.len() > n + 1 && p[n] == all[0][n]);
+    let skip = (0..).take_while(|n| shared(*n)).count();
+    all.iter().map(|parts| parts[skip..].join(" ")).collect()
 }
 
 /// The values that bars are divided by.
@@ -176,39 +256,45 @@ struct Base<'a> {
 
 impl Base<'_> {
     /// The run of the same seed and group.
-    fn of(&self, run: &RunResult, group: &Group) -> Option<f64> {
-        let choice = self.choice?;
-        let in_group = |other: &&RunResult| match &group.2 {
-            Some((key, value)) => other.params.get(key) == Some(value),
-            None => true,
-        };
+    fn of(&self, run: &RunResult, group: &Group, metric: &str) -> Option<f64> {
         let mut all = self.spec.of.clone();
-        all.extend(choice.clone());
-        let mut partners = self.world.chosen(&all).filter(in_group);
+        all.extend(self.choice?.clone());
+        let mut partners = self
+            .world
+            .chosen(&all)
+            .filter(|run| is_in(run, &group.runs));
         let partner = partners.find(|other| other.seed() == run.seed())?;
-        partner.number(&group.1)
+        partner.number(metric)
     }
 }
 
-fn bars(name: &str, by: &str, groups: &[Group], runs: &[&RunResult], base: &Base<'_>) -> Series {
+/// Whether `run` has the value of the key.
+fn is_in(run: &RunResult, chosen: &Option<(String, String)>) -> bool {
+    chosen
+        .as_ref()
+        .is_none_or(|(key, value)| run.params.get(key) == Some(value))
+}
+
+fn bars(kind: &Bars, groups: &[Group], runs: &[&RunResult], base: &Base<'_>) -> Series {
     let mut series = Series {
-        name: name.to_owned(),
+        name: kind.name.clone(),
         ..Series::default()
     };
     for (place, group) in groups.iter().enumerate() {
-        let mut of = with(runs, by, name);
-        if let Some((key, value)) = &group.2 {
-            of = with(&of, key, value);
-        }
+        let is_meant = |run: &&&RunResult| is_in(run, &kind.runs) && is_in(run, &group.runs);
+        let of: Vec<&RunResult> = runs.iter().filter(is_meant).copied().collect();
+        let metric = kind.metric.as_ref().or(group.metric.as_ref());
+        let metric = metric.map_or("", String::as_str);
         let estimate = match base.choice {
             Some(_) => {
-                let pair = |run: &&RunResult| Some((run.number(&group.1)?, base.of(run, group)?));
+                let pair =
+                    |run: &&RunResult| Some((run.number(metric)?, base.of(run, group, metric)?));
                 let pairs: Vec<(f64, f64)> = of.iter().filter_map(pair).collect();
                 (!pairs.is_empty())
                     .then(|| Estimate::of_ratios(&pairs))
                     .flatten()
             }
-            None => estimate(&of, &group.1),
+            None => estimate(&of, metric),
         };
         put(&mut series, place as f64, estimate);
     }
@@ -346,7 +432,7 @@ mod tests {
         let metrics = ["a.b_us.mean".to_owned(), "a.b_us.p99".to_owned()];
         let names: Vec<String> = groups(&metrics, None, &[])
             .into_iter()
-            .map(|g| g.0)
+            .map(|group| group.name)
             .collect();
         assert_eq!(names, ["mean", "p99"]);
     }

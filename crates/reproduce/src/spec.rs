@@ -3,6 +3,7 @@
 //! what is drawn. A small closed set of forms; nothing is programmed. `figures/README.md` explains it.
 
 mod claim;
+mod experiment;
 mod row;
 
 pub use claim::{Claim, Range};
@@ -10,6 +11,7 @@ pub use row::{FlowsMeasure, RowSpec, SeriesMeasure, Statistic};
 
 use crate::error::{Error, Result};
 use onramp_results::figure::PlotKind;
+use onramp_results::unit_of;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,6 +32,9 @@ pub enum ScaleName {
     Full,
     /// What a rack of real kernels can, there and in the simulator.
     Rack,
+    /// All of an experiment of one's own, which has no other scale.
+    #[serde(skip)]
+    Own,
 }
 
 impl fmt::Display for ScaleName {
@@ -38,6 +43,7 @@ impl fmt::Display for ScaleName {
             ScaleName::Quick => "quick",
             ScaleName::Full => "full",
             ScaleName::Rack => "rack",
+            ScaleName::Own => "",
         })
     }
 }
@@ -60,8 +66,8 @@ pub struct Spec {
     pub series: Vec<String>,
     /// In a minute.
     pub quick: Scale,
-    /// The paper's own.
-    pub full: Scale,
+    /// The paper's own. All figures that are shipped have it.
+    pub full: Option<Scale>,
     /// On real kernels too, slowed down; only figures that declare it can be.
     pub rack: Option<Scale>,
     /// The paper's numbers.
@@ -105,7 +111,8 @@ pub struct PlotSpec {
     pub each: Each,
     /// Label of the x axis; else what it is.
     pub x_label: Option<String>,
-    /// Label of the y axis, with unit.
+    /// Label of the y axis, with unit; bars have their metric's.
+    #[serde(default)]
     pub y_label: String,
     /// Logarithmic.
     #[serde(default)]
@@ -121,15 +128,15 @@ pub struct PlotSpec {
 pub enum Show {
     /// Metrics, or one over a key's values, as groups of bars.
     Bars {
-        /// One, or several that are groups.
+        /// What is drawn. Several are groups of bars, or with `x` bars of each group.
         metrics: Vec<String>,
-        /// The key whose values are groups, where there is one metric.
+        /// The key whose values are groups.
         x: Option<String>,
         /// Only these of its values, in this order; empty: all.
         #[serde(default)]
         groups: Vec<String>,
         /// The key whose values are the bars of a group.
-        by: String,
+        by: Option<String>,
         /// Divided by the same of these runs.
         relative_to: Option<Choice>,
     },
@@ -210,8 +217,8 @@ impl Spec {
     /// What `scale` changes; none: it is not declared.
     pub fn scale(&self, scale: ScaleName) -> Option<&Scale> {
         match scale {
-            ScaleName::Quick => Some(&self.quick),
-            ScaleName::Full => Some(&self.full),
+            ScaleName::Quick | ScaleName::Own => Some(&self.quick),
+            ScaleName::Full => self.full.as_ref(),
             ScaleName::Rack => self.rack.as_ref(),
         }
     }
@@ -236,6 +243,11 @@ impl Spec {
                 return Err((format!("{name}.seeds"), reason));
             }
         }
+        self.check_content()
+    }
+
+    /// What is wrong with its rows or plots.
+    fn check_content(&self) -> Result<(), (String, String)> {
         for (n, row) in self.rows.iter().enumerate() {
             row.check()
                 .map_err(|(key, reason)| (format!("row.{n}.{key}"), reason))?;
@@ -248,6 +260,10 @@ impl Spec {
             }
             if matches!(&plot.show, Show::Time { places, .. } if places.is_empty()) {
                 return Err((format!("plot.{n}.show.time.places"), "empty".to_owned()));
+            }
+            if let Show::Bars { metrics, .. } = &plot.show {
+                check_metrics(metrics)
+                    .map_err(|reason| (format!("plot.{n}.show.bars.metrics"), reason))?;
             }
         }
         Ok(())
@@ -303,6 +319,15 @@ pub enum Runs {
     All,
 }
 
+/// Whether there is at least one, and all are numbers of runs.
+fn check_metrics(metrics: &[String]) -> Result<(), String> {
+    if metrics.is_empty() {
+        return Err("empty".to_owned());
+    }
+    let check = |path: &String| unit_of(path).map_err(|reason| format!("{path}, {reason}"));
+    metrics.iter().try_for_each(|path| check(path).map(drop))
+}
+
 fn check_each(each: &Each) -> Result<(), (String, String)> {
     match each {
         Some(each) if each.len() != 1 => Err(("each".to_owned(), "not exactly one key".to_owned())),
@@ -319,6 +344,10 @@ fn each_of(each: &Each, of: &Choice, runs: &[&Choice]) -> Vec<Choice> {
         Values::These(values) => values.clone(),
         Values::Of(Runs::All) => values_of(key, of, runs),
     };
+    // A row or plot of no run stays, so that it is an error.
+    if values.is_empty() {
+        return vec![Choice::new()];
+    }
     let one = |value| Choice::from([(key.clone(), value)]);
     values.into_iter().map(one).collect()
 }

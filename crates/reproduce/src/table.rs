@@ -2,38 +2,74 @@
 //! The paper's numbers beside ours: the table of a figure for a terminal, whose cells
 //! docs/reproduction.md ([`crate::page`]) also uses.
 
-use onramp_results::figure::{world_name, worlds, Figure, Gives, Measured, Row, Verdict};
+use onramp_results::figure::{world_name, worlds, Figure, Gives, Measured, Plot, Row, Verdict};
 use std::fmt::Write;
 
-/// One figure for a terminal.
+/// One figure for a terminal; an experiment of one's own has no columns of a paper.
 pub fn terminal(figure: &Figure) -> String {
-    let mut text = format!("{}: {} ({})\n", figure.id, figure.title, figure.scale);
+    let own = figure.is_own();
+    let mut text = match own {
+        true => format!("{}: {}\n", figure.id, figure.title),
+        false => format!("{}: {} ({})\n", figure.id, figure.title, figure.scale),
+    };
     if !figure.scaled_down.is_empty() {
         let _ = writeln!(text, "scaled down: {}", figure.scaled_down);
     }
     if figure.partial {
         text += "PARTIAL: runs are missing\n";
     }
-    let names = figure.rows.iter().map(|row| row.name.chars().count());
-    let width = names.max().unwrap_or(0).max(4);
-    let worlds = worlds(&figure.rows);
-    let _ = write!(text, "{:<width$}  {:>12}", "what", "paper");
-    for world in &worlds {
-        let _ = write!(text, "  {:>28}  {:<19}", column(world, &worlds), "verdict");
+    if !figure.rows.is_empty() {
+        rows(&mut text, &figure.rows, own);
     }
-    end_line(&mut text);
-    for row in &figure.rows {
-        let _ = write!(text, "{:<width$}  {:>12}", row.name, paper(row));
+    for plot in figure.plots.iter().filter(|plot| is_empty(plot)) {
+        let _ = writeln!(
+            text,
+            "nothing to draw in \"{}\": no run has a value",
+            plot.title
+        );
+    }
+    text
+}
+
+fn rows(text: &mut String, rows: &[Row], own: bool) {
+    let names = rows.iter().map(|row| row.name.chars().count());
+    let width = names.max().unwrap_or(0).max(4);
+    let worlds = worlds(rows);
+    let paper_of = |cell: &str| match own {
+        true => String::new(),
+        false => format!("  {cell:>12}"),
+    };
+    let verdict = |cell: &str| match own {
+        true => String::new(),
+        false => format!("  {cell:<19}"),
+    };
+    let _ = write!(text, "{:<width$}{}", "what", paper_of("paper"));
+    for world in &worlds {
+        let _ = write!(
+            text,
+            "  {:>28}{}",
+            column(world, &worlds),
+            verdict("verdict")
+        );
+    }
+    end_line(text);
+    for row in rows {
+        let _ = write!(text, "{:<width$}{}", row.name, paper_of(&paper(row)));
         for measured in worlds.iter().map(|world| of_world(row, world)) {
-            let (measured, verdict) = (value(measured, row), verdict_of(measured));
-            let _ = write!(text, "  {measured:>28}  {verdict:<19}");
+            let cell = value(measured, row);
+            let _ = write!(text, "  {cell:>28}{}", verdict(verdict_of(measured)));
         }
-        end_line(&mut text);
+        end_line(text);
         if !row.note.is_empty() {
             let _ = writeln!(text, "    {}", one_line(&row.note));
         }
     }
-    text
+}
+
+fn is_empty(plot: &Plot) -> bool {
+    plot.series
+        .iter()
+        .all(|series| series.y.iter().all(Option::is_none))
 }
 
 fn end_line(text: &mut String) {

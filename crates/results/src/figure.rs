@@ -21,7 +21,7 @@ pub struct Figure {
     pub title: String,
     /// The paper's question and setup, with the section of the paper.
     pub asked: String,
-    /// `quick`, `full` or `rack`.
+    /// `quick`, `full` or `rack`; empty for an experiment of one's own.
     pub scale: String,
     /// What is smaller at this scale than in the paper; empty at the paper's scale.
     pub scaled_down: String,
@@ -39,6 +39,13 @@ pub struct Figure {
     /// The scenario with all settings, the same for all worlds: a list of one, or empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolved: Vec<Value>,
+}
+
+impl Figure {
+    /// Whether it is an experiment of one's own, which no paper is compared with.
+    pub fn is_own(&self) -> bool {
+        self.scale.is_empty()
+    }
 }
 
 /// Digests of the sources that made a figure. If a digest has changed, the results may change.

@@ -50,7 +50,7 @@ pub use explain::explain_markdown;
 pub use files::{json_bytes, part, read_json, read_versioned, write_json, write_whole, RUNS};
 pub use labels::quantity;
 pub use measures::{
-    metric_of, metrics, register_measure, Measure, MeasureKind, Measures, Metric, Metrics,
+    metric_of, metrics, register_measure, unit_of, Measure, MeasureKind, Measures, Metric, Metrics,
 };
 pub use merge::{merge, missing_runs};
 pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
@@ -58,7 +58,7 @@ pub use remarks::remarks;
 pub use row::{FlowRow, RequestRow, SeriesRow, Simulated};
 pub use rows::{each_flow, each_point, Flow, Point};
 pub use run_columns::{RunColumns, RunRow};
-pub use run_result::{RunResult, SummaryFile, SCHEMA};
+pub use run_result::{RunResult, SummaryFile, SCHEMA, SEED};
 pub use statistics::Estimate;
 pub use summary::Summary;
 pub use table::{table, table_columns, TableColumn};

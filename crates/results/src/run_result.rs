@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub const SCHEMA: u32 = 5;
 
 /// The parameter in which the runs of a case differ.
-pub(crate) const SEED: &str = "seed";
+pub const SEED: &str = "seed";
 
 /// One entry of `runs` in `summary.json`, and the content of `runs/run-K.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
-use onramp_reproduce::{Planned, ScaleName};
+use onramp_reproduce::Planned;
 use onramp_results::{figure::MadeBy, SummaryFile};
 use onramp_runs::{Existing, Interrupted, OutputDirectory};
 use onramp_scenario::Scenario;
@@ -67,7 +67,7 @@ impl Runner<'_> {
         };
         let id = &self.figure.id;
         let mut summaries = Vec::new();
-        if self.figure.scale == ScaleName::Rack {
+        if self.figure.on_rack {
             let [sim, rack] = ["sim", "rack"].map(|world| self.out.join(world));
             // The simulator's time is negligible beside the rack's.
             let made = self.simulate(scenario, &sim, &|_| label(0.0));
@@ -86,7 +86,7 @@ impl Runner<'_> {
             all: sum(|summary| summary.planned_runs),
             things: "runs",
         };
-        let now = onramp_reproduce::made_by(id);
+        let now = self.figure.made_by();
         let by = |name: &str, digest: Option<String>| {
             let made = &summaries.iter().find(|(m, _)| m.summary.world == name)?.0;
             match made.by_another_model {
@@ -156,7 +156,7 @@ impl Runner<'_> {
     ) -> Result<OutputDirectory> {
         let mut plan = output::plan(world, scenario, &self.figure.files, options);
         // Runs are kept if the simulator's results in this figure are unchanged, even if its source changed.
-        let model = onramp_reproduce::made_by(&self.figure.id).model;
+        let model = self.figure.made_by().model;
         if let (World::Sim, Some(model)) = (world, model) {
             plan.model = model;
         }

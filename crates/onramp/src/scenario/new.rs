@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp scenario new`: writes a commented scenario to start from. It overwrites nothing.
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{bail, Context, Error, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 use onramp_runs::count;
+
+use crate::output::write_new;
 
 pub const EXAMPLES: &str = "\
 Examples: onramp scenario new incast
@@ -41,7 +41,7 @@ impl Template {
     }
 
     /// The scenario, whose comments name this file in commands.
-    fn text(self, file: &str) -> String {
+    pub fn text(self, file: &str) -> String {
         let text = match self {
             Template::Incast => include_str!("../../templates/incast.toml"),
             Template::Dumbbell => include_str!("../../templates/dumbbell.toml"),
@@ -56,29 +56,13 @@ pub fn run(args: &Args) -> Result<()> {
     let of_template = || PathBuf::from(format!("{name}.toml"));
     let path = args.file.clone().unwrap_or_else(of_template);
     let shown = path.display().to_string();
-    write(&path, &args.template.text(&shown), name)?;
+    let other = format!("name another file: onramp scenario new {name} NAME.toml");
+    write_new(&path, &args.template.text(&shown), &other)?;
     let (scenario, _) = super::read(&path, &[])?;
     let runs = count(scenario.runs().len(), "run");
     println!("{shown}: {runs}: {}", scenario.title());
     println!("simulate it: onramp sim run {shown}");
     Ok(())
-}
-
-fn write(path: &Path, text: &str, template: &str) -> Result<()> {
-    let shown = path.display();
-    let cannot = || format!("cannot write {shown}");
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = match file {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => bail!(
-            "{shown} exists, and is not overwritten; name another file: onramp scenario new {template} NAME.toml"
-        ),
-        Err(error) => {
-            let fix = format!("{}; name a file in a directory that you can write", cannot());
-            return Err(Error::new(error).context(fix));
-        }
-        Ok(file) => file,
-    };
-    file.write_all(text.as_bytes()).with_context(cannot)
 }
 
 #[cfg(test)]
@@ -95,20 +79,5 @@ mod tests {
             );
             assert!(!text.contains("FILE"));
         }
-    }
-
-    #[test]
-    fn a_file_that_exists_is_left_as_it_is() {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let path = directory.path().join("mine.toml");
-        write(&path, "first", "incast").expect("it is new");
-        let error = write(&path, "second", "incast").expect_err("it exists");
-        assert!(error
-            .to_string()
-            .contains("mine.toml exists, and is not overwritten"));
-        assert_eq!(
-            std::fs::read_to_string(&path).expect("it is there"),
-            "first"
-        );
     }
 }

@@ -4,6 +4,7 @@
 use super::claim::{wrong, Paper, Says};
 use super::{check_each, Choice, Each, ScaleName};
 use onramp_results::figure::{By, Gives};
+use onramp_results::unit_of;
 use serde::Deserialize;
 
 /// A number or statement of the paper, and how ours is computed. The keys of a `[[row]]` are flat: see `RowKeys`.
@@ -217,6 +218,14 @@ impl Measure {
         }
         if self.per.is_some() && self.metric.is_none() {
             return wrong("per", "given, but no metric");
+        }
+        for (key, path) in [("metric", &self.metric), ("per", &self.per)] {
+            if let Some(Err(reason)) = path.as_deref().map(unit_of) {
+                return wrong(
+                    key,
+                    &format!("\"{}\", {reason}", path.as_deref().unwrap_or_default()),
+                );
+            }
         }
         Ok(())
     }

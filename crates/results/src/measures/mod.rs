@@ -159,6 +159,49 @@ pub fn metric_of(name: &str) -> Option<&'static Metric> {
     metrics().find(|metric| fits(metric.name, name))
 }
 
+/// Members of a distribution.
+const MEMBERS: [&str; 7] = ["n", "mean", "p50", "p90", "p95", "p99", "max"];
+
+/// The unit of the number at `path`, as [`crate::RunResult::number`] reads it: `us` of `incast.rct_us.p99`. Numbers of
+/// the cost of a run have none.
+///
+/// # Errors
+/// No metric has such a number; says what there is.
+pub fn unit_of(path: &str) -> Result<&'static str, String> {
+    if path.starts_with("cost.") {
+        return Ok("");
+    }
+    let of_member = |(name, member)| Some((metric_of(name)?, Some(member)));
+    let whole = metric_of(path).map(|metric| (metric, None));
+    let Some((metric, member)) = whole.or_else(|| of_member(path.rsplit_once('.')?)) else {
+        return Err(format!("no metric, {}", known(path)));
+    };
+    let is_place =
+        |member: &str| ["sum", "jain"].contains(&member) || member.parse::<usize>().is_ok();
+    let expected = match (metric.form, member) {
+        ("number", None) => return Ok(metric.unit),
+        ("distribution", Some("n")) | ("list", Some("jain")) => return Ok("1"),
+        ("distribution", Some(member)) if MEMBERS.contains(&member) => return Ok(metric.unit),
+        ("list", Some(member)) if is_place(member) => return Ok(metric.unit),
+        ("distribution", _) => format!("{} and one of {}", metric.name, MEMBERS.join(", ")),
+        ("list", _) => format!("{} and sum, jain or a place from 0", metric.name),
+        ("number", _) => format!("{} alone", metric.name),
+        _ => return Err("no number".to_owned()),
+    };
+    Err(format!("no number of a metric, expected {expected}"))
+}
+
+/// The metrics that begin with the same word.
+fn known(path: &str) -> String {
+    let first = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let like = |name: &&str| first(name) == first(path);
+    let names: Vec<&str> = metrics().map(|metric| metric.name).filter(like).collect();
+    match names.is_empty() {
+        true => "expected one of docs/results.md".to_owned(),
+        false => format!("expected one of {}", names.join(", ")),
+    }
+}
+
 fn fits(pattern: &str, name: &str) -> bool {
     let (mut patterns, mut parts) = (pattern.split('.'), name.split('.'));
     loop {

@@ -315,6 +315,42 @@ fn names_are_found_by_their_pattern() {
 }
 
 #[test]
+fn a_path_has_the_unit_of_its_metric_or_says_what_there_is() {
+    for (path, unit) in [
+        ("incast.rct_us.p99", "us"),
+        ("incast.rct_us.n", "1"),
+        ("traffic.3.fct_us.small.mean", "us"),
+        ("long.goodput_gbps.1", "Gbit/s"),
+        ("long.goodput_gbps.jain", "1"),
+        ("drops", "1"),
+        ("cost.cpu_s", ""),
+    ] {
+        assert_eq!(unit_of(path), Ok(unit), "{path}");
+    }
+    for (path, reason) in [
+        (
+            "incast.rct_us.p9999",
+            "incast.rct_us and one of n, mean, p50",
+        ),
+        ("incast.rct_us", "incast.rct_us and one of n, mean, p50"),
+        (
+            "long.goodput_gbps.least",
+            "long.goodput_gbps and sum, jain or a place",
+        ),
+        ("drops.mean", "no number of a metric, expected drops alone"),
+        ("port.name", "no number"),
+        (
+            "incast.rtc_us.p99",
+            "no metric, expected one of incast.rct_us, incast.rct_acked_us",
+        ),
+        ("rct", "no metric, expected one of docs/results.md"),
+    ] {
+        let said = unit_of(path).unwrap_err();
+        assert!(said.contains(reason), "{path}: {said}");
+    }
+}
+
+#[test]
 fn a_unit_is_in_the_name_of_what_has_one() {
     let suffixes = [
         ("us", "_us"),
