@@ -110,6 +110,12 @@ class Scenario:
         resolved: list[dict[str, Any]] = json.loads(self._native.resolved())
         return resolved
 
+    @property
+    def remarks(self) -> list[str]:
+        """What a specialist would notice before a run: loads that the planned traffic misses, bursts larger than the buffer,
+        thresholds beyond any queue, few requests. Those of results have more."""
+        return self._native.remarks()
+
     def __len__(self) -> int:
         """Number of runs."""
         return len(self.runs)

@@ -59,6 +59,11 @@ impl Scenario {
         runs.map(|run| run.params.clone()).collect()
     }
 
+    /// What a specialist would notice before a run.
+    fn remarks(&self) -> Vec<String> {
+        onramp_results::planned_remarks(self.checked.runs())
+    }
+
     /// Every setting of each run, as JSON.
     fn resolved(&self) -> String {
         serde_json::json!(self.checked.runs()).to_string()

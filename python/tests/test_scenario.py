@@ -84,3 +84,9 @@ def test_files_are_sought_beside_the_scenario(tmp_path: Path, scenario: onramp.S
 def test_a_scenario_travels_to_another_process(scenario: onramp.Scenario) -> None:
     law = scenario.set({"onramp.law": "gate"})
     assert pickle.loads(pickle.dumps(law)).resolved == law.resolved
+
+
+def test_remarks_say_before_a_run_what_the_plan_shows(scenario: onramp.Scenario) -> None:
+    assert any("fewer than 30" in remark for remark in scenario.remarks)
+    periodic = scenario.set({"duration": "60 ms", "traffic.1.arrivals": "periodic", "network.buffer": "1 MB"})
+    assert periodic.remarks == []

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Context, Result};
 use clap::Subcommand;
 use onramp_reproduce::Digests;
+use onramp_results::planned_remarks;
 use onramp_runs::count;
 use onramp_scenario::Scenario;
 use onramp_units::Rate;
@@ -57,9 +58,12 @@ fn validate(files: &[PathBuf]) -> Result<()> {
             Ok((scenario, _)) => {
                 let (runs, title) = (count(scenario.runs().len(), "run"), scenario.title());
                 println!("{}: {runs}: {title}", file.display());
-                thresholds(&scenario)
-                    .iter()
-                    .for_each(|line| println!("  {line}"));
+                for line in thresholds(&scenario) {
+                    println!("  {line}");
+                }
+                for remark in planned_remarks(scenario.runs()) {
+                    println!("  note: {remark}");
+                }
             }
             Err(error) => {
                 eprintln!("{error:#}");

@@ -25,6 +25,7 @@ mod fixture;
 mod labels;
 mod measures;
 mod merge;
+mod planned;
 mod read;
 mod remarks;
 mod row;
@@ -53,6 +54,7 @@ pub use measures::{
     metric_of, metrics, register_measure, unit_of, Measure, MeasureKind, Measures, Metric, Metrics,
 };
 pub use merge::{merge, missing_runs};
+pub use planned::planned_remarks;
 pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
 pub use remarks::remarks;
 pub use row::{FlowRow, RequestRow, SeriesRow, Simulated};

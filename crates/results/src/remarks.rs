@@ -14,6 +14,8 @@ const FEW: f64 = 30.0;
 const FAR: f64 = 0.1;
 /// Payload of a packet, of which a connection's first window has `host.initial_window`.
 const PACKET_BYTES: u64 = 1448;
+/// Cases that a remark names.
+const MOST_NAMED: usize = 4;
 /// Metrics of requests.
 const REQUESTS: [&str; 2] = ["incast", "request"];
 
@@ -31,7 +33,11 @@ const RULES: [Rule; 7] = [
 
 /// The remarks about `summary`, each in one line.
 pub fn remarks(summary: &SummaryFile) -> Vec<String> {
-    let cases = cases(&summary.runs, Lines::Cases);
+    of_runs(&summary.runs)
+}
+
+pub(crate) fn of_runs(runs: &[RunResult]) -> Vec<String> {
+    let cases = cases(runs, Lines::Cases);
     let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
     for rule in RULES {
         for case in &cases {
@@ -42,9 +48,13 @@ pub fn remarks(summary: &SummaryFile) -> Vec<String> {
             }
         }
     }
-    let line = |(words, of): (String, Vec<&str>)| match of.len() == cases.len() {
-        true => words,
-        false => format!("{}: {words}", of.join(", ")),
+    let line = |(words, of): (String, Vec<&str>)| match of.len() {
+        all if all == cases.len() => words,
+        many if many > MOST_NAMED => format!(
+            "{}, ... ({many} cases): {words}",
+            of[..MOST_NAMED].join(", ")
+        ),
+        _ => format!("{}: {words}", of.join(", ")),
     };
     remarks.into_iter().map(line).collect()
 }
@@ -84,6 +94,14 @@ fn percent(part: f64) -> String {
     }
 }
 
+/// With a digit more, so that a load of 2.3 % is not one of 2 %.
+fn load(part: f64) -> String {
+    match (0.01..0.0995).contains(&part) {
+        true => format!("{:.1} %", part * 100.0),
+        false => percent(part),
+    }
+}
+
 /// Traffic with a load offers another one.
 fn load_differs(case: &Case<'_>) -> Option<String> {
     let differs = |(entry, keys): (usize, &Value)| {
@@ -97,17 +115,21 @@ fn load_differs(case: &Case<'_>) -> Option<String> {
         );
         let by_seed = match offered.len() {
             1 => String::new(),
-            _ => format!(" ({} to {} by seed)", percent(least), percent(most)),
+            _ => format!(" ({} to {} by seed)", load(least), load(most)),
         };
         let kind = keys
             .get("kind")
             .and_then(Value::as_str)
             .unwrap_or("traffic");
+        let mend = match kind {
+            "poisson" => "With sizes = \"stratified\" each seed offers what is asked; else compare",
+            _ => "With arrivals = \"periodic\" each seed offers what is asked; else compare",
+        };
         Some(format!(
             "traffic.{entry} ({kind}) offers {}{by_seed} of its receivers' links in place of {}: a short run draws few flows. \
-             Compare cases of the same seed, or lengthen the run",
-            percent(mean(&offered)?),
-            percent(asked)
+             {mend} cases of the same seed, or lengthen the run",
+            load(mean(&offered)?),
+            load(asked)
         ))
     };
     entries(case).find_map(differs)

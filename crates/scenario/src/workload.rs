@@ -118,17 +118,28 @@ impl Distribution {
 
     /// Mean size in bytes, exact for the shape.
     pub fn mean_bytes(&self) -> f64 {
+        self.mean_between(0.0, 1.0)
+    }
+
+    /// Mean size in bytes of the flows between these fractions (0 to 1, `low` below `high`) of all flows by size.
+    pub fn mean_between(&self, low: f64, high: f64) -> f64 {
         let mut before = self.origin();
-        let mut mean = 0.0;
+        let mut sum = 0.0;
         for &point in &self.points {
-            let typical = match self.shape {
-                Shape::Linear => (before.bytes + point.bytes) / 2.0,
-                Shape::Step => point.bytes,
-            };
-            mean += typical * (point.cdf - before.cdf);
+            let (from, to) = (before.cdf.max(low), point.cdf.min(high));
+            if from < to {
+                let rise = point.cdf - before.cdf;
+                let at =
+                    |u: f64| before.bytes + (u - before.cdf) / rise * (point.bytes - before.bytes);
+                let typical = match self.shape {
+                    Shape::Linear => (at(from) + at(to)) / 2.0,
+                    Shape::Step => point.bytes,
+                };
+                sum += typical * (to - from);
+            }
             before = point;
         }
-        mean
+        sum / (high - low)
     }
 
     /// The size below which a fraction `u` (0 to 1) of flows lies: the inverse of the
@@ -299,6 +310,29 @@ mod tests {
             BuiltIn::FbHadoop.distribution().quantile(0.975),
             Bytes::new(1_000_000)
         );
+    }
+
+    #[test]
+    fn parts_have_the_mean_of_the_whole() {
+        for name in BuiltIn::names() {
+            let d = name.parse::<BuiltIn>().unwrap().distribution();
+            for parts in [1, 3, 7, 100] {
+                let part = |k: u32| {
+                    d.mean_between(
+                        f64::from(k) / f64::from(parts),
+                        f64::from(k + 1) / f64::from(parts),
+                    )
+                };
+                let means: Vec<f64> = (0..parts).map(part).collect();
+                close(
+                    means.iter().sum::<f64>() / f64::from(parts),
+                    d.mean_bytes(),
+                    1e-9,
+                );
+            }
+        }
+        let line = Distribution::parse("# interpolation: linear\n0,0\n1000,1\n").unwrap();
+        close(line.mean_between(0.2, 0.4), 300.0, 1e-9);
     }
 
     #[test]

@@ -17,6 +17,8 @@ mod requests;
 mod signals;
 mod times;
 
+pub(crate) use offered::Offered;
+
 use crate::counters::Counters;
 use crate::row::{FlowRow, RequestRow};
 use onramp_cc::Plugs;

@@ -16,7 +16,8 @@ pub(super) static KIND: MeasureKind = MeasureKind {
     of: |run| Box::new(Offered::new(run)),
 };
 
-struct Offered<'a> {
+/// The load that the flows of a run's window offer.
+pub struct Offered<'a> {
     run: &'a Run,
     /// By entry of `[[traffic]]`, bytes that its receivers' links carry in a second; none: it has no `load`.
     capacities: Vec<Option<f64>>,
@@ -25,7 +26,8 @@ struct Offered<'a> {
 }
 
 impl Offered<'_> {
-    fn new(run: &Run) -> Offered<'_> {
+    /// Of no flow yet.
+    pub fn new(run: &Run) -> Offered<'_> {
         let resolved = json!(run);
         let entries = &resolved["traffic"];
         let capacity = |entry: usize| {
@@ -43,6 +45,23 @@ impl Offered<'_> {
     }
 }
 
+impl Offered<'_> {
+    /// Adds a flow of an entry that starts within the window.
+    pub fn add(&mut self, entry: usize, bytes: u64) {
+        self.bytes[entry] += bytes;
+    }
+
+    /// `traffic.N.offered` of each entry with a load.
+    pub fn metrics(&self) -> impl Iterator<Item = (String, f64)> + '_ {
+        let window_s = self.run.window().as_s_f64();
+        let of = move |(entry, capacity): (usize, &Option<f64>)| {
+            let offered = self.bytes[entry] as f64 / ((*capacity)? * window_s);
+            Some((format!("traffic.{entry}.offered"), offered))
+        };
+        self.capacities.iter().enumerate().filter_map(of)
+    }
+}
+
 /// Bytes that the links of the hosts `to` carry in a second.
 fn capacity(run: &Run, to: &Value) -> f64 {
     let text = to.as_str().map_or_else(|| to.to_string(), str::to_owned);
@@ -54,15 +73,13 @@ fn capacity(run: &Run, to: &Value) -> f64 {
 impl Measure for Offered<'_> {
     fn add_flow(&mut self, flow: &FlowRow) {
         if flow.measured {
-            self.bytes[flow.traffic as usize] += flow.size_bytes.unwrap_or(0) as u64;
+            self.add(flow.traffic as usize, flow.size_bytes.unwrap_or(0) as u64);
         }
     }
 
     fn finish(self: Box<Self>, _counters: &Counters, metrics: &mut Metrics) {
-        let window_s = self.run.window().as_s_f64();
-        for (entry, capacity) in self.capacities.iter().enumerate() {
-            let offered = capacity.map(|capacity| self.bytes[entry] as f64 / (capacity * window_s));
-            metrics.put_some(&format!("traffic.{entry}.offered"), offered);
+        for (name, offered) in self.metrics() {
+            metrics.put(&name, offered);
         }
     }
 }

@@ -247,6 +247,30 @@ proptest! {
         prop_assert!((offered - nominal).abs() < 6.0 * spread, "{offered} of {nominal}");
     }
 
+    /// Of a short run, whose random sizes offer 0.6 to 92 % for a load of 40 %.
+    #[test]
+    fn stratified_sizes_offer_the_load_with_every_seed(seed in 0u64..1_000_000, load in 1u32..90, to in prop_oneof!["0", "all", "1-3"]) {
+        let (seed, to, load_text) = (seed.to_string(), to.to_owned(), format!("{load} %"));
+        let set = [
+            ("seed", &*seed), ("duration", "20 ms"), ("warmup", "2 ms"),
+            ("traffic.0.load", &load_text), ("traffic.0.sizes", "stratified"), ("traffic.0.to", &to),
+        ];
+        let run = run(WEBSEARCH, &set);
+        let receivers = match &*to {
+            "0" => 1.0,
+            "all" => 9.0,
+            _ => 3.0,
+        };
+        let arrivals = plan(&run);
+        let in_window: Vec<&Arrival> = arrivals.iter().filter(|a| a.at >= Time::ZERO + run.warmup).collect();
+        let nominal = receivers * 10e9 / 8.0 * 18e-3 * f64::from(load) / 100.0;
+        let mean = 1_711_250.0;
+        let offered: f64 = in_window.iter().map(|arrival| bytes(arrival) as f64).sum();
+        prop_assert!((offered - nominal).abs() <= mean * 0.51, "{offered} of {nominal}");
+        prop_assert_eq!(in_window.len(), (nominal / mean).round() as usize);
+        prop_assert!(arrivals.iter().all(|a| a.at < Time::ZERO + run.duration && a.src != a.dst));
+    }
+
     #[test]
     fn incast_requests_come_at_their_load(seed in 0u64..1_000_000, fanout in 1u32..40) {
         let (seed, fanout_text) = (seed.to_string(), fanout.to_string());
