@@ -10,8 +10,9 @@ use onramp_agent::config::{Configuration, Daemon};
 use onramp_clock::keys::Keys;
 use onramp_clock::registry::{Found, Registry};
 use onramp_clock::wire::{sent_probe, Message};
+use onramp_logs::Logs;
 use onramp_scenario::{read_flow_list, Graph, Scenario};
-use onramp_trace::{merge, Record};
+use onramp_trace::{merge, Merged, Record};
 use onramp_units::Span;
 
 /// A parser and the name of its corpus.
@@ -23,7 +24,7 @@ pub struct Target {
 }
 
 /// All parsers.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target {
         name: "message",
         run: message,
@@ -55,6 +56,10 @@ pub const TARGETS: [Target; 8] = [
     Target {
         name: "trace",
         run: trace,
+    },
+    Target {
+        name: "log",
+        run: log,
     },
 ];
 
@@ -173,11 +178,25 @@ fn trace(bytes: &[u8]) -> bool {
     let line = |record| serde_json::to_string(&record).expect("a record is JSON") + "\n";
     let text: String = head.chain(flows).chain(hours).map(line).collect();
     assert_eq!(onramp_trace::read(&text), Ok(written));
-    let merged = merge(&[trace.clone(), trace]);
+    check_merged(&merge(&[trace.clone(), trace]));
+    true
+}
+
+fn check_merged(merged: &Merged) {
     let hosts = merged.hosts.len() as u32;
     for flow in &merged.flows {
         assert!(flow.src < hosts && flow.dst < hosts && flow.src != flow.dst);
         assert!(Span::ZERO <= flow.start && flow.start <= merged.span);
     }
-    true
+}
+
+/// A log of flows, or a capture.
+fn log(bytes: &[u8]) -> bool {
+    let mut logs = Logs::default();
+    let added = logs.add("log", bytes);
+    // What came before a mistake is still a list of flows.
+    if let Ok(log) = logs.finish(true) {
+        check_merged(&log.flows);
+    }
+    added.is_ok()
 }

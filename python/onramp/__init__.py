@@ -13,6 +13,7 @@
 
 from onramp._onramp import ResultsError, ScenarioError
 from onramp._onramp import VERSION as __version__
+from onramp.advice import Answer, Effect, would_help
 from onramp.extend import CongestionControl, ControlLaw
 from onramp.results import Comparison, Comparisons, Estimate, Results, compare, load, report
 from onramp.scenario import Scenario
@@ -20,10 +21,12 @@ from onramp.simulation import Interrupted, PartError, simulate
 from onramp.sweeps import Sweep, SweepInterrupted, SweepResults, load_sweep, sweep
 
 __all__ = [
+    "Answer",
     "Comparison",
     "Comparisons",
     "CongestionControl",
     "ControlLaw",
+    "Effect",
     "Estimate",
     "Interrupted",
     "PartError",
@@ -41,4 +44,5 @@ __all__ = [
     "report",
     "simulate",
     "sweep",
+    "would_help",
 ]

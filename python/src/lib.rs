@@ -2,6 +2,7 @@
 //! What Python calls, as the module `onramp._onramp`: scenarios, the simulator, results. The package beside it (`onramp/`)
 //! gives this its form for users; here is no decision of its own.
 
+mod advise;
 mod errors;
 mod extend;
 mod results;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _onramp {
+    #[pymodule_export]
+    use crate::advise::{Answer, Question};
     #[pymodule_export]
     use crate::errors::{PartFailure, ResultsError, ScenarioError};
     #[pymodule_export]

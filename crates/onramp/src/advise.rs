@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! `onramp advise`: what On-Ramp would do for the traffic of a trace. Replays the trace's busiest windows with and without
-//! On-Ramp in the simulator, chooses a setting in half of them, and judges it in the other half.
-mod judge;
-mod plan;
-
+//! `onramp advise`: what On-Ramp would do for the traffic of a record. Reads traces, flow logs and captures, and simulates
+//! their busiest windows with and without On-Ramp; the advise crate plans and judges.
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
+use onramp_advise::{Assumptions, Question, DOUBTS, SCENARIO};
 use onramp_batch::{available_memory, check_memory};
-use onramp_report::{page, Section, Table};
+use onramp_logs::{Log, Logs};
+use onramp_report::page;
 use onramp_results::{write_whole, SummaryFile};
-use onramp_runs::count;
-use onramp_trace::{merge, read, Merged, Trace};
 use onramp_units::{Bytes, Rate, Span};
 use serde_json::json;
 
@@ -19,33 +18,26 @@ use crate::args::{OutArgs, ThreadArgs};
 use crate::output::{self, World};
 use crate::report::section;
 use crate::sim::{watch::Watch, Simulations};
-use judge::{judge, Advice};
-use plan::{Plan, Window};
 
-/// Rate of the hosts' lines if no trace names one.
-const USUAL_RATE: Rate = match Rate::from_bits_per_s(10_000_000_000) {
-    Some(rate) => rate,
-    None => panic!("it is above 0"),
-};
-const USUAL_DELAY: Span = Span::from_us(10);
-
-/// In the directory of an advice: the scenario with its flow lists, the results of its runs, the page.
+/// In the directory of an advice: the scenarios with their flow lists, the results of their runs, the page.
 const REPLAY: &str = "replay";
 const RUNS: &str = "runs";
+const DOUBTED: &str = "doubts";
 const PAGE: &str = "advice.html";
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Files that `onramp agent run --trace` has written. Give those of all senders: one trace has no traffic of others
-    #[arg(required = true, value_name = "TRACE")]
-    traces: Vec<PathBuf>,
+    /// What has the traffic: files that `onramp agent run --trace` has written, Zeek's conn.log, NetFlow or IPFIX as CSV,
+    /// or captures of tcpdump. Give those of all senders: one has no traffic of others
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// The hosts of several traces share one kernel, so that their local clocks agree
     #[arg(long)]
     one_clock: bool,
-    /// Line rate of the hosts [default: the traces']
+    /// Line rate of the hosts [default: the traces', else 10 Gbit/s]
     #[arg(long)]
     rate: Option<Rate>,
-    /// One-way delay of an idle path [default: the traces' least]
+    /// One-way delay of an idle path [default: the least of the traces or captures, else 10 us]
     #[arg(long)]
     delay: Option<Span>,
     /// Buffer of the switch
@@ -57,7 +49,7 @@ pub struct Args {
     /// Queueing discipline that the hosts have without On-Ramp
     #[arg(long, value_parser = ["fq", "fq_codel"], default_value = "fq")]
     qdisc: String,
-    /// Longest part of the trace that one run replays
+    /// Longest part of the record that one run replays
     #[arg(long, default_value = "200 ms")]
     window: Span,
     #[command(flatten)]
@@ -67,59 +59,50 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let traces: Vec<Trace> = args
-        .traces
-        .iter()
-        .map(|path| trace(path))
-        .collect::<Result<_>>()?;
-    let merged = merge(&traces);
-    if merged.flows.is_empty() {
-        bail!("the traces have no flows; let the daemon observe for longer");
-    }
-    if !merged.one_time && !args.one_clock {
-        bail!(
-            "several traces, and clock.source of a daemon is local, so their times do not agree; give one trace, record \
-             with clock.source = \"huygens\", or add --one-clock if the hosts share one kernel"
-        );
-    }
-    let windows = plan::windows(&merged, args.window)?;
-    let out = args.out.directory(Path::new("advice"));
-    let plan = plan_of(args, &merged);
-    refuse_foreign(&out)?;
-    let file = write_inputs(&out.join(REPLAY), &plan, &windows)?;
-    let (summary, directory) = simulate(args, &file, &out.join(RUNS))?;
-    output::whole(&summary)?;
-    let advice = judge(&summary)?;
-    print!("{}", advice.text());
-    let limits = limits(args, &traces, &merged, windows.len());
-    limits.iter().for_each(|line| println!("- {line}"));
-    let html = page(&[
-        of_advice(&advice, &limits, &out),
-        section(&directory.path().join("summary.json"))?,
-    ]);
-    let report = out.join(PAGE);
-    write_whole(&report, html.as_bytes())?;
-    drop(directory);
-    println!("\nscenario: {}\npage: {}", file.display(), report.display());
-    Ok(())
-}
-
-fn trace(path: &Path) -> Result<Trace> {
-    let shown = path.display();
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read the trace {shown}"))?;
-    read(&text).with_context(|| format!("{shown}"))
-}
-
-fn plan_of(args: &Args, merged: &Merged) -> Plan {
-    Plan {
-        hosts: merged.hosts.len(),
-        rate: args.rate.or(merged.line_rate).unwrap_or(USUAL_RATE),
-        delay: args.delay.or(merged.base_delay).unwrap_or(USUAL_DELAY),
+    let Log { flows, remarks } = traffic(args)?;
+    let assumed = Assumptions {
+        rate: args.rate,
+        delay: args.delay,
         buffer: args.buffer,
         cc: args.cc.clone(),
         qdisc: args.qdisc.clone(),
+        window: args.window,
+    };
+    let question = Question::of(&flows, remarks, &assumed)?;
+    let out = args.out.directory(Path::new("advice"));
+    refuse_foreign(&out)?;
+    let replay = out.join(REPLAY);
+    write_files(&replay, &question.files())?;
+    let summary = simulate(args, &replay.join(SCENARIO), &out.join(RUNS))?;
+    let advice = question.judge(&summary)?;
+    write_files(&replay, &[(DOUBTS.to_owned(), question.doubts(&advice))])?;
+    let doubted = simulate(args, &replay.join(DOUBTS), &out.join(DOUBTED))?;
+    let doubts = question.doubted(&doubted);
+    print!("{}", question.text(&advice, &doubts));
+    let html = page(&[
+        question.section(&advice, &doubts, &out.display().to_string()),
+        section(&out.join(RUNS).join("summary.json"))?,
+    ]);
+    let report = out.join(PAGE);
+    write_whole(&report, html.as_bytes())?;
+    let scenario = replay.join(SCENARIO);
+    println!(
+        "\nscenario: {}\npage: {}",
+        scenario.display(),
+        report.display()
+    );
+    Ok(())
+}
+
+/// The flows of all files, and what these cannot show.
+fn traffic(args: &Args) -> Result<Log> {
+    let mut logs = Logs::default();
+    for path in &args.files {
+        let shown = path.display().to_string();
+        let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
+        logs.add(&shown, BufReader::new(file))?;
     }
+    Ok(logs.finish(args.one_clock)?)
 }
 
 /// Refuses a directory with files that no advice has, before anything is written into it.
@@ -127,7 +110,7 @@ fn refuse_foreign(out: &Path) -> Result<()> {
     let Ok(entries) = std::fs::read_dir(out) else {
         return Ok(());
     };
-    let is_ours = |name: &str| [REPLAY, RUNS, PAGE].contains(&name);
+    let is_ours = |name: &str| [REPLAY, RUNS, DOUBTED, PAGE].contains(&name);
     let names = entries.flatten().map(|entry| entry.file_name());
     let mut names = names.map(|name| name.to_string_lossy().into_owned());
     match names.find(|name| !is_ours(name)) {
@@ -139,24 +122,18 @@ fn refuse_foreign(out: &Path) -> Result<()> {
     }
 }
 
-/// Writes the flow lists and the scenario into a directory, so that `onramp sim run` repeats it with other settings.
-fn write_inputs(inputs: &Path, plan: &Plan, windows: &[Window]) -> Result<PathBuf> {
-    let making = || format!("cannot make {}", inputs.display());
-    std::fs::create_dir_all(inputs).with_context(making)?;
-    for (number, window) in windows.iter().enumerate() {
-        let name = inputs.join(plan::list_name(number));
-        write_whole(&name, window.csv().as_bytes())?;
+/// Writes scenarios and flow lists, so that `onramp sim run` repeats them with other settings.
+fn write_files(directory: &Path, files: &[(String, String)]) -> Result<()> {
+    let making = || format!("cannot make {}", directory.display());
+    std::fs::create_dir_all(directory).with_context(making)?;
+    for (name, text) in files {
+        write_whole(&directory.join(name), text.as_bytes())?;
     }
-    let file = inputs.join("scenario.toml");
-    write_whole(&file, plan.scenario(windows).as_bytes())?;
-    Ok(file)
+    Ok(())
 }
 
-fn simulate(
-    args: &Args,
-    file: &Path,
-    out: &Path,
-) -> Result<(SummaryFile, onramp_runs::OutputDirectory)> {
+/// All runs of the scenario.
+fn simulate(args: &Args, file: &Path, out: &Path) -> Result<SummaryFile> {
     let (scenario, files) = crate::scenario::read(file, &[])?;
     let threads = args.threads.number();
     check_memory(&scenario, threads, available_memory())?;
@@ -171,85 +148,7 @@ fn simulate(
         cancel: onramp_runs::cancelled_by_signals(),
         label: &|_| String::new(),
     };
-    let summary = simulations.run().context("simulating the trace")?;
-    Ok((summary, directory))
-}
-
-/// What the advice rests on, and what a trace cannot show.
-fn limits(args: &Args, traces: &[Trace], merged: &Merged, windows: usize) -> Vec<String> {
-    let from = |given: bool, traced: bool| match (given, traced) {
-        (true, _) => "given",
-        (false, true) => "of the traces",
-        (false, false) => "assumed, because no trace has it",
-    };
-    let plan = plan_of(args, merged);
-    let mut lines = vec![
-        format!(
-            "{} of {} to {}; the busiest {} replayed, so quiet times gain less",
-            count(merged.flows.len(), "flow"),
-            count(merged.senders, "sender"),
-            count(merged.hosts.len(), "host"),
-            match windows {
-                1 => "window was".to_owned(),
-                many => format!("{many} windows were"),
-            }
-        ),
-        format!(
-            "line rate {} ({})",
-            plan.rate,
-            from(args.rate.is_some(), merged.line_rate.is_some())
-        ),
-        format!(
-            "idle delay {} ({})",
-            plan.delay,
-            from(args.delay.is_some(), merged.base_delay.is_some())
-        ),
-        format!(
-            "assumed: one switch with a buffer of {}, {}, all hosts with On-Ramp",
-            args.buffer, args.cc
-        ),
-    ];
-    if merged.senders < merged.hosts.len() {
-        let without = merged.hosts.len() - merged.senders;
-        lines.push(format!(
-            "without a trace, or sent nothing: {}; what they sent is missing, and an incast with them too",
-            count(without, "host")
-        ));
-    }
-    if traces.iter().any(|trace| !trace.head.observes) {
-        lines.push(
-            "a daemon held flows while it recorded, so their starts are later than without On-Ramp"
-                .to_owned(),
-        );
-    }
-    lines.push("a trace shows neither the fabric nor traffic of hosts without a trace".to_owned());
-    lines
-}
-
-fn of_advice(advice: &Advice, limits: &[String], out: &Path) -> Section {
-    let column = |name: &str| (String::new(), name.to_owned());
-    let row = |line: &String| vec![line.clone()];
-    Section {
-        name: "advice".to_owned(),
-        title: advice.verdict(),
-        asked: "What would On-Ramp do for the traffic of these traces? A setting is chosen in half of the windows and \
-                judged in the other half."
-            .to_owned(),
-        facts: vec![("Directory", out.display().to_string())],
-        tables: vec![
-            Table {
-                title: "Settings, against no On-Ramp".to_owned(),
-                folded: false,
-                columns: judge::COLUMNS.map(column).to_vec(),
-                rows: advice.rows(),
-            },
-            Table {
-                title: "What this rests on".to_owned(),
-                folded: false,
-                columns: vec![column("limit")],
-                rows: limits.iter().map(row).collect(),
-            },
-        ],
-        ..Section::default()
-    }
+    let summary = simulations.run().context("simulating the record")?;
+    output::whole(&summary)?;
+    Ok(summary)
 }

@@ -88,9 +88,9 @@ enum Command {
     /// Write one tar file for a report of a fault (not in this build)
     #[cfg(not(feature = "agent"))]
     Bugtool(missing::Args),
-    /// Say what On-Ramp would do for the traffic of traces, and advise for or against it
+    /// Say what On-Ramp would do for the traffic of traces, flow logs or captures, and advise for or against it
     #[command(
-        after_help = "Example: onramp advise /var/log/onramp/*.trace --buffer '300 kB' --out advice"
+        after_help = "Examples: onramp advise /var/log/onramp/*.trace --buffer '300 kB' --out advice\n          onramp advise conn.log --rate '25 Gbit/s'"
     )]
     Advise(advise::Args),
     /// Show the status of the daemon: delays and pauses by peer, OR-ACKs, counters

@@ -12,5 +12,5 @@ mod record;
 
 pub use explain::reference;
 pub use merge::{merge, Merged, ReplayFlow};
-pub use read::{read, Trace, TraceError};
+pub use read::{is_trace, read, Trace, TraceError};
 pub use record::{Delays, Device, Flow, Head, Hour, Record, VERSION};

@@ -9,6 +9,16 @@ const MOST_FLOWS: usize = 10_000_000;
 const LONGEST_NAME: usize = 64;
 const LARGEST: i64 = i64::MAX / 4;
 
+/// Whether a file that begins so is a trace.
+pub fn is_trace(start: &[u8]) -> bool {
+    let line = start
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let head = |line| serde_json::from_slice::<serde_json::Value>(line).ok();
+    head(line).is_some_and(|value| value["kind"] == "head")
+}
+
 /// A trace of one daemon.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {

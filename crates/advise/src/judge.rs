@@ -2,10 +2,10 @@
 //! Chooses a setting in half of the windows and judges it in the other half, so that chance does not choose. Pure.
 use std::collections::BTreeMap;
 
-use anyhow::{bail, Result};
-use onramp_results::{Estimate, SummaryFile};
+use onramp_results::{Estimate, RunResult, SummaryFile};
 
-use super::plan::BASE;
+use crate::error::{AdviseError, Result};
+use crate::plan::BASE;
 
 /// A smaller gain is not worth an agent on each host.
 const LEAST_GAIN: f64 = 0.05;
@@ -21,17 +21,17 @@ pub const COLUMNS: [&str; 3] = [
 
 /// What one window gave with one setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Measured {
-    p99_us: f64,
+pub struct Measured {
+    pub p99_us: f64,
     goodput_gbps: f64,
     unfinished: f64,
 }
 
 /// By window.
-type Windows = BTreeMap<String, Measured>;
+pub type Windows = BTreeMap<String, Measured>;
 
 /// A setting against no On-Ramp.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct Candidate {
     name: String,
     chosen_by: Estimate,
@@ -40,43 +40,45 @@ struct Candidate {
     more_unfinished: bool,
 }
 
-/// The advice.
-#[derive(Debug, Clone)]
+/// Which setting is the best, and whether it is recommended.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// The best in the windows that choose is the first.
     settings: Vec<Candidate>,
 }
 
-/// Judges the runs of the scenario of an advice.
-pub fn judge(summary: &SummaryFile) -> Result<Advice> {
+/// What each case measured.
+pub fn windows_of<'a>(runs: impl Iterator<Item = &'a RunResult>) -> BTreeMap<String, Windows> {
     let mut cases: BTreeMap<String, Windows> = BTreeMap::new();
-    for run in &summary.runs {
+    for run in runs {
         let param = |name: &str| run.params.get(name).cloned().unwrap_or_default();
-        let number = |name: &str| run.metrics.get(name).and_then(serde_json::Value::as_f64);
-        let times = run.metrics.get("background.fct_us.all");
-        let Some(p99_us) = times.and_then(|times| times["p99"].as_f64()) else {
+        let Some(p99_us) = run.number("background.fct_us.all.p99") else {
             continue;
         };
         let measured = Measured {
             p99_us,
-            goodput_gbps: number("background.goodput_gbps").unwrap_or(0.0),
-            unfinished: number("background.unfinished").unwrap_or(0.0),
+            goodput_gbps: run.number("background.goodput_gbps").unwrap_or(0.0),
+            unfinished: run.number("background.unfinished").unwrap_or(0.0),
         };
         let windows = cases.entry(param("case")).or_default();
         windows.insert(param("traffic.0.path"), measured);
     }
-    let Some(base) = cases.remove(BASE) else {
-        bail!("no flow of the trace ended in a run without On-Ramp; lower --window or check --rate and --delay");
-    };
+    cases
+}
+
+/// Judges the runs of the scenario of an advice.
+pub fn judge(summary: &SummaryFile) -> Result<Advice> {
+    let mut cases = windows_of(summary.runs.iter());
+    let base = cases.remove(BASE).ok_or(AdviseError::NothingEnded)?;
     let mut settings: Vec<Candidate> = cases
         .into_iter()
         .filter_map(|(name, windows)| Candidate::of(name, &windows, &base))
         .collect();
     settings.sort_by(|a, b| a.chosen_by.value.total_cmp(&b.chosen_by.value));
-    if settings.is_empty() {
-        bail!("the runs give no flow completion times in two windows; let the daemon observe for longer");
+    match settings.is_empty() {
+        true => Err(AdviseError::NothingToJudge),
+        false => Ok(Advice { settings }),
     }
-    Ok(Advice { settings })
 }
 
 impl Candidate {
@@ -127,7 +129,7 @@ impl Candidate {
 }
 
 /// A ratio as a change, with its interval.
-fn change(ratio: Estimate) -> String {
+pub fn change(ratio: Estimate) -> String {
     let percent = |value: f64| format!("{:+.1} %", 100.0 * (value - 1.0));
     match ratio.interval {
         Some([low, high]) => format!(
@@ -156,12 +158,23 @@ impl Advice {
         }
     }
 
-    pub fn rows(&self) -> Vec<Vec<String>> {
+    /// The best setting in the windows that choose.
+    pub fn best(&self) -> &str {
+        &self.settings[0].name
+    }
+
+    /// The 99th percentile of completion times with the best setting, in the windows that judge, as a ratio to that without
+    /// On-Ramp.
+    pub fn p99(&self) -> Estimate {
+        self.settings[0].p99
+    }
+
+    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
         let row = |s: &Candidate| vec![s.name.clone(), change(s.chosen_by), change(s.p99)];
         self.settings.iter().map(row).collect()
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let best = &self.settings[0];
         let why = match best.objection() {
             None => format!(
@@ -177,7 +190,7 @@ impl Advice {
             }
             None => "",
         };
-        format!("{}.\n{why}\n{how}\nThis rests on:\n", self.verdict())
+        format!("{}.\n{why}\n{how}", self.verdict())
     }
 }
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use anyhow::{bail, Result};
 use onramp_trace::{Merged, ReplayFlow};
 use onramp_units::{Bytes, Rate, Span};
+
+use crate::error::{AdviseError, Result};
+use crate::Assumptions;
 
 /// Windows that are replayed: half of them to choose a setting, half to judge it.
 const WINDOWS: usize = 8;
@@ -20,13 +22,26 @@ const LAWS: [&str; 2] = ["final", "gate"];
 /// The name of the case without On-Ramp.
 pub const BASE: &str = "off";
 
+/// Rate of the hosts' lines if no record names one.
+const USUAL_RATE: Rate = match Rate::from_bits_per_s(10_000_000_000) {
+    Some(rate) => rate,
+    None => panic!("it is above 0"),
+};
+/// A smaller buffer holds no segment.
+const LEAST_BUFFER: Bytes = Bytes::new(20_000);
+const USUAL_DELAY: Span = Span::from_us(10);
+/// Other buffers are smaller and larger by this factor.
+const OTHER_BUFFER: u64 = 4;
+
 /// A part of the trace; its flows begin at 0.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Window {
     pub span: Span,
     pub flows: Vec<ReplayFlow>,
 }
 
 /// The network of the replay.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub hosts: usize,
     pub rate: Rate,
@@ -58,11 +73,11 @@ pub fn windows(merged: &Merged, longest: Span) -> Result<Vec<Window>> {
         });
     }
     if all.len() < FEWEST {
-        bail!(
-            "the traces have flows in {} windows of {span}, below min {FEWEST}; let the daemon observe for longer, or \
-             give a shorter --window",
-            all.len()
-        );
+        return Err(AdviseError::FewWindows {
+            found: all.len(),
+            span,
+            least: FEWEST,
+        });
     }
     let bytes = |window: &Window| window.flows.iter().map(|flow| flow.size_bytes).sum::<u64>();
     let mut busiest: Vec<(i64, u64)> = all.iter().map(|(n, w)| (*n, bytes(w))).collect();
@@ -83,9 +98,51 @@ impl Window {
     }
 }
 
+/// A law with its headroom and whether it paces.
+type Setting = (&'static str, i64, bool);
+
+fn settings() -> impl Iterator<Item = Setting> {
+    let of_law = |law| {
+        HEADROOMS_US
+            .into_iter()
+            .map(move |headroom_us| (law, headroom_us))
+    };
+    let laws = LAWS.into_iter().flat_map(of_law);
+    laws.flat_map(|(law, headroom_us)| [false, true].map(|pacing| (law, headroom_us, pacing)))
+}
+
 impl Plan {
+    pub fn of(flows: &Merged, assumed: &Assumptions) -> Plan {
+        Plan {
+            hosts: flows.hosts.len(),
+            rate: assumed.rate.or(flows.line_rate).unwrap_or(USUAL_RATE),
+            delay: assumed.delay.or(flows.base_delay).unwrap_or(USUAL_DELAY),
+            buffer: assumed.buffer,
+            cc: assumed.cc.clone(),
+            qdisc: assumed.qdisc.clone(),
+        }
+    }
+
     /// The scenario: a case for each setting, a run of it for each window.
     pub fn scenario(&self, windows: &[Window]) -> String {
+        self.with_cases(windows, settings(), "")
+    }
+
+    /// The best setting alone, with a smaller and a larger buffer.
+    pub fn doubts(&self, windows: &[Window], best: &str) -> String {
+        let is_best = |setting: &Setting| case_name(*setting) == best;
+        let buffers = [self.buffer / OTHER_BUFFER, self.buffer * OTHER_BUFFER];
+        let buffers = buffers.map(|buffer| format!("\"{}\"", buffer.max(LEAST_BUFFER)));
+        let sweep = format!("\"network.buffer\" = [{}]\n", buffers.join(", "));
+        self.with_cases(windows, settings().filter(is_best), &sweep)
+    }
+
+    fn with_cases(
+        &self,
+        windows: &[Window],
+        settings: impl Iterator<Item = Setting>,
+        sweep: &str,
+    ) -> String {
         let lists: Vec<String> = (0..windows.len())
             .map(|n| format!("{:?}", list_name(n)))
             .collect();
@@ -95,7 +152,8 @@ impl Plan {
             .max()
             .unwrap_or(SHORTEST);
         let mut text = format!(
-            "# Written by onramp advise from traces.\ntitle = \"What On-Ramp would do for a trace\"\nduration = \"{duration}\"\n\n\
+            "# Written by onramp advise from a record of traffic.\ntitle = \"What On-Ramp would do for a record of traffic\"\n\
+             duration = \"{duration}\"\n\n\
              [network]\ntopology = {{ kind = \"star\", hosts = {} }}\nlink = {{ rate = \"{}\", delay = \"{}\" }}\n\
              buffer = \"{}\"\n\n[host]\ncc = \"{}\"\n\n[[traffic]]\nkind = \"replay\"\npath = {}\n\n[onramp]\ngso = \"{SEGMENT}\"\n\n",
             self.hosts.max(2), self.rate, self.link_delay(), self.buffer, self.cc, lists[0],
@@ -105,20 +163,21 @@ impl Plan {
             "[[case]]\nname = \"{BASE}\"\n\"host.qdisc\" = \"{}\"\n\n",
             self.qdisc
         );
-        for law in LAWS {
-            for headroom_us in HEADROOMS_US {
-                for pacing in [false, true] {
-                    let name = case_name(law, headroom_us, pacing);
-                    let threshold = self.threshold(Span::from_us(headroom_us));
-                    let _ = write!(
-                        text,
-                        "[[case]]\nname = \"{name}\"\n\"onramp.law\" = \"{law}\"\n\"onramp.threshold\" = \"{threshold}\"\n\
-                         \"onramp.pacing\" = {pacing}\n\n"
-                    );
-                }
-            }
+        for setting in settings {
+            let (law, headroom_us, pacing) = setting;
+            let name = case_name(setting);
+            let threshold = self.threshold(Span::from_us(headroom_us));
+            let _ = write!(
+                text,
+                "[[case]]\nname = \"{name}\"\n\"onramp.law\" = \"{law}\"\n\"onramp.threshold\" = \"{threshold}\"\n\
+                 \"onramp.pacing\" = {pacing}\n\n"
+            );
         }
-        let _ = writeln!(text, "[sweep]\n\"traffic.0.path\" = [{}]", lists.join(", "));
+        let _ = writeln!(
+            text,
+            "[sweep]\n{sweep}\"traffic.0.path\" = [{}]",
+            lists.join(", ")
+        );
         text
     }
 
@@ -136,7 +195,7 @@ impl Plan {
     }
 }
 
-fn case_name(law: &str, headroom_us: i64, pacing: bool) -> String {
+fn case_name((law, headroom_us, pacing): Setting) -> String {
     let pace = if pacing { "paced" } else { "unpaced" };
     format!("{law}-{headroom_us}us-{pace}")
 }
@@ -207,5 +266,17 @@ mod tests {
         assert_eq!(scenario.runs().len(), 13 * windows.len());
         assert_eq!(scenario.runs()[0].params["case"], BASE);
         assert!(scenario.runs()[0].params.contains_key("traffic.0.path"));
+        let text = plan.doubts(&windows, "gate-40us-paced");
+        let doubts = onramp_scenario::Scenario::parse_files(&text, "s", &[], &lists);
+        let doubts = doubts.unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+        assert_eq!(doubts.runs().len(), 2 * 2 * windows.len());
+        let buffers = doubts
+            .runs()
+            .iter()
+            .map(|run| &*run.params["network.buffer"]);
+        assert_eq!(
+            buffers.collect::<std::collections::BTreeSet<_>>(),
+            ["1200 kB", "75 kB"].into()
+        );
     }
 }

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+//! Records of a network's traffic as one list of flows: traces of daemons, Zeek's conn.log, NetFlow or IPFIX as CSV, and
+//! captures as `tcpdump` writes them.
+//!
+//! Files are foreign: any bytes are answered with flows or with an error that names file and line. Does not open files,
+//! and does not simulate.
+#![warn(missing_docs)]
+
+mod bursts;
+mod capture;
+mod connection;
+mod error;
+mod netflow;
+mod packet;
+mod time;
+mod zeek;
+
+pub use error::{LogError, Reason};
+
+use bursts::Bursts;
+use connection::Connections;
+use onramp_trace::{is_trace, merge, Head, Merged, Trace, VERSION};
+use std::io::BufRead;
+
+/// A longer pause between two segments of a connection ends a flow, as in a daemon's trace.
+pub const GAP_NS: i64 = 1_000_000;
+/// A connection of a log that lasts longer is as many flows with equal shares of its bytes.
+pub const PIECE_NS: i64 = 100_000_000;
+
+/// What files have, so far.
+#[derive(Debug, Default)]
+pub struct Logs {
+    bursts: Bursts,
+    connections: Connections,
+    traces: Vec<Trace>,
+    has_captures: bool,
+    has_logs: bool,
+}
+
+/// What all files have together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Log {
+    /// The flows.
+    pub flows: Merged,
+    /// What the files cannot show, and what was left out of them; each a sentence without a full stop.
+    pub remarks: Vec<String>,
+}
+
+/// What a file is, by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Pcap,
+    PcapNg,
+    ZeekText,
+    ZeekJson,
+    Csv,
+    Trace,
+    Compressed,
+}
+
+impl Form {
+    fn of(start: &[u8]) -> Form {
+        match start {
+            [0xa1, 0xb2, 0xc3, 0xd4, ..]
+            | [0xd4, 0xc3, 0xb2, 0xa1, ..]
+            | [0xa1, 0xb2, 0x3c, 0x4d, ..]
+            | [0x4d, 0x3c, 0xb2, 0xa1, ..] => Form::Pcap,
+            [0x0a, 0x0d, 0x0d, 0x0a, ..] => Form::PcapNg,
+            [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => Form::Compressed,
+            [b'#', ..] => Form::ZeekText,
+            start if is_trace(start) => Form::Trace,
+            [b'{', ..] => Form::ZeekJson,
+            _ => Form::Csv,
+        }
+    }
+}
+
+impl Logs {
+    /// Adds a file, called `name` in errors. Packets that an earlier capture has do not count again.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the line or packet.
+    pub fn add(&mut self, name: &str, mut file: impl BufRead) -> Result<(), LogError> {
+        let start = file
+            .fill_buf()
+            .map_err(|error| LogError::read(name, &error))?;
+        let form = match name.ends_with(".trace") {
+            true => Form::Trace,
+            false => Form::of(start),
+        };
+        let added = match form {
+            Form::Pcap => capture::pcap(file, &mut self.bursts),
+            Form::PcapNg => capture::pcapng(file, &mut self.bursts),
+            Form::ZeekText => zeek::text(file, &mut self.connections),
+            Form::ZeekJson => zeek::json(file, &mut self.connections),
+            Form::Csv => netflow::csv(file, &mut self.connections),
+            Form::Trace => trace(file).map(|trace| self.traces.push(trace)),
+            Form::Compressed => Err(LogError::of(Reason::Compressed)),
+        };
+        match form {
+            Form::Pcap | Form::PcapNg => self.has_captures = true,
+            Form::Trace => {}
+            _ => self.has_logs = true,
+        }
+        added.map_err(|error| error.in_file(name))
+    }
+
+    /// The flows of all files. `one_clock`: the hosts of several traces share one kernel, so that their local clocks agree.
+    ///
+    /// # Errors
+    /// The times of several traces do not agree, or there are traces beside other records.
+    pub fn finish(self, one_clock: bool) -> Result<Log, LogError> {
+        let is_other = self.has_captures || self.has_logs;
+        if is_other && !self.traces.is_empty() {
+            return Err(LogError::of(Reason::Mixed).in_file("the files"));
+        }
+        if !is_other {
+            let flows = merge(&self.traces);
+            if !flows.one_time && !one_clock {
+                return Err(LogError::of(Reason::Clocks).in_file("several traces"));
+            }
+            let remarks = of_traces(&self.traces);
+            return Ok(Log { flows, remarks });
+        }
+        let mut remarks = self.limits();
+        remarks.extend(self.bursts.left_out());
+        remarks.extend(self.connections.left_out());
+        let mut flows = self.bursts.finish();
+        flows.extend(self.connections.finish());
+        let flows = merge(&[as_trace(flows)]);
+        Ok(Log { flows, remarks })
+    }
+
+    /// What logs and captures cannot show.
+    fn limits(&self) -> Vec<String> {
+        let of_logs = format!(
+            "a log has a connection's bytes and duration, not its bursts: each was replayed as one burst, or one each {} ms; \
+             a capture shows the bursts",
+            PIECE_NS / 1_000_000
+        );
+        let of_captures = "a capture has the segments that were sent with the congestion there was, at the place of the capture: \
+                           bursts that wait for a lost packet begin later than without the loss";
+        let of_logs = self.has_logs.then_some(of_logs);
+        let of_captures = self.has_captures.then(|| of_captures.to_owned());
+        of_logs.into_iter().chain(of_captures).collect()
+    }
+}
+
+fn trace(mut file: impl BufRead) -> Result<Trace, LogError> {
+    let mut text = String::new();
+    let read = file.read_to_string(&mut text);
+    read.map_err(|error| LogError::of(Reason::Read(error.to_string())))?;
+    onramp_trace::read(&text).map_err(|error| LogError::of(Reason::Trace(error)))
+}
+
+/// What traces cannot show.
+fn of_traces(traces: &[Trace]) -> Vec<String> {
+    let held =
+        "a daemon held flows while it recorded, so their starts are later than without On-Ramp";
+    let held = traces
+        .iter()
+        .any(|trace| !trace.head.observes)
+        .then_some(held);
+    let always = "a trace shows neither the fabric nor traffic of hosts without a trace";
+    held.into_iter()
+        .chain([always])
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Flows as a daemon that observes would have listed them.
+fn as_trace(flows: Vec<onramp_trace::Flow>) -> Trace {
+    Trace {
+        head: Head {
+            version: VERSION,
+            onramp: String::new(),
+            addresses: "plain".to_owned(),
+            observes: true,
+            clock: "local".to_owned(),
+            look_ns: 0,
+            gap_ns: GAP_NS,
+            devices: Vec::new(),
+        },
+        flows,
+        hours: Vec::new(),
+        is_cut: false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
