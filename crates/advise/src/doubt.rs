@@ -20,6 +20,12 @@ pub struct Doubt {
 }
 
 impl Doubt {
+    /// Whether it is surely slower than without On-Ramp.
+    pub fn harms(&self) -> bool {
+        let interval = self.p99.and_then(|p99| p99.interval);
+        interval.is_some_and(|[low, _]| low > 1.0)
+    }
+
     /// The change of the 99th percentile, in words.
     pub fn change(&self) -> String {
         self.p99.map_or("nothing ended".to_owned(), change)

@@ -78,6 +78,9 @@ impl Question {
         for doubt in doubts {
             text += &format!("- {}: {}\n", doubt.buffer, doubt.change());
         }
+        if doubts.iter().any(Doubt::harms) {
+            text += "So the answer depends on the buffer: find out that of your switches.\n";
+        }
         text += "\nThis rests on:\n";
         for limit in &self.limits {
             text += &format!("- {limit}\n");

@@ -94,6 +94,10 @@ fn a_log_of_connections_gives_the_same_advice() {
             && text.contains("- 1.2 MB: "),
         "{text}"
     );
+    assert!(
+        text.contains("So the answer depends on the buffer"),
+        "{text}"
+    );
     let text = log("zeek-sparse", 1, 20_000);
     assert!(text.starts_with("On-Ramp is not recommended"), "{text}");
 }
