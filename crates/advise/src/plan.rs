@@ -276,7 +276,7 @@ mod tests {
             .map(|run| &*run.params["network.buffer"]);
         assert_eq!(
             buffers.collect::<std::collections::BTreeSet<_>>(),
-            ["1200 kB", "75 kB"].into()
+            ["1.2 MB", "75 kB"].into()
         );
     }
 }
