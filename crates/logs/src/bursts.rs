@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Segments of captures into flows: what a direction of a connection sends without a pause, by its sequence numbers, so
-//! that a segment that is sent again, or that two captures have, counts once.
+//! Segments of captures into flows: what a direction of a connection sends until the other side sends data, as a client its next
+//! request, or until a long silence. A short pause ends no flow: at a full port the segments of a flow are milliseconds apart, and
+//! a lost one comes after a retransmission timeout. Sequence numbers tell what is sent again, or is in two captures, and counts
+//! once.
 
 use crate::packet::{Ends, Segment};
-use crate::GAP_NS;
 use onramp_trace::{Delays, Flow};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+/// A pause that ends a flow after the other side has sent data.
+const TURN_NS: i64 = 100_000;
+/// A silence that ends a flow of a connection on which only one side sends.
+const SILENCE_NS: i64 = 50_000_000;
+/// A silence that ends a flow of another connection: longer than retransmission timeouts.
+const LONG_SILENCE_NS: i64 = 1_000_000_000;
 /// A larger hole in the sequence numbers is a new start, not a part that the capture has lost.
 const MOST_LOST: u32 = 1 << 20;
 /// A handshake that takes longer met a lost packet.
@@ -17,14 +24,23 @@ const LONGEST_HANDSHAKE_NS: i64 = 500_000_000;
 #[derive(Debug, Default)]
 pub struct Bursts {
     directions: HashMap<Ends, Direction>,
-    /// When the SYN of a direction was sent.
-    begun: HashMap<Ends, i64>,
+    /// By direction of the client, handshakes under way.
+    begun: HashMap<Ends, Handshake>,
+    /// Handshakes that ended, and those of them that were captured near the client.
+    handshakes: (u64, u64),
     /// The least time of a handshake between two hosts, the lesser address first: a round trip.
     round_trips: HashMap<(IpAddr, IpAddr), i64>,
     flows: Vec<Flow>,
     other_packets: u64,
     other_bytes: u64,
     bytes: u64,
+}
+
+/// When its packets were seen.
+#[derive(Debug, Clone, Copy)]
+struct Handshake {
+    syn_ns: i64,
+    syn_ack_ns: Option<i64>,
 }
 
 /// What is known of a direction.
@@ -35,6 +51,9 @@ struct Direction {
     /// The sequence number after the last byte that was seen.
     next: Option<u32>,
     open: Option<Burst>,
+    /// Whether the other side has sent data since the last segment, and ever.
+    turned: bool,
+    has_turned: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +84,9 @@ impl Bursts {
         self.bytes += u64::from(fresh);
         let ended = direction.send(at_ns, fresh);
         self.flows.extend(ended.map(|burst| burst.flow(ends)));
+        if let Some(other) = self.directions.get_mut(&ends.back()) {
+            (other.turned, other.has_turned) = (true, true);
+        }
     }
 
     /// Counts a packet that is no segment.
@@ -85,25 +107,51 @@ impl Bursts {
         })
     }
 
-    /// A handshake lasts a round trip between its SYN and the client's ACK, wherever the capture is.
+    /// A handshake lasts a round trip between its SYN and the client's ACK, wherever the capture is. Near the client, nearly all of it
+    /// is before the server's SYN-ACK.
     fn shake(&mut self, at_ns: i64, segment: &Segment) {
         match (segment.syn, segment.ack) {
-            (true, false) => drop(self.begun.insert(segment.ends, at_ns)),
-            (false, true) => {
-                let Some(begun) = self.begun.remove(&segment.ends) else {
-                    return;
+            (true, false) => {
+                let handshake = Handshake {
+                    syn_ns: at_ns,
+                    syn_ack_ns: None,
                 };
-                let took_ns = at_ns - begun;
-                if (1..LONGEST_HANDSHAKE_NS).contains(&took_ns) {
-                    let least = self
-                        .round_trips
-                        .entry(hosts(segment.ends))
-                        .or_insert(took_ns);
-                    *least = took_ns.min(*least);
+                self.begun.insert(segment.ends, handshake);
+            }
+            (true, true) => {
+                if let Some(handshake) = self.begun.get_mut(&segment.ends.back()) {
+                    handshake.syn_ack_ns.get_or_insert(at_ns);
                 }
             }
-            _ => {}
+            (false, true) => {
+                let Some(Handshake { syn_ns, syn_ack_ns }) = self.begun.remove(&segment.ends)
+                else {
+                    return;
+                };
+                let took_ns = at_ns - syn_ns;
+                if (1..LONGEST_HANDSHAKE_NS).contains(&took_ns) {
+                    let hosts = hosts(segment.ends);
+                    let least = self.round_trips.entry(hosts).or_insert(took_ns);
+                    *least = took_ns.min(*least);
+                    let to_server_ns = syn_ack_ns.map_or(0, |ns| ns - syn_ns);
+                    let is_near_client = to_server_ns > took_ns / 4 * 3;
+                    self.handshakes.0 += 1;
+                    self.handshakes.1 += u64::from(is_near_client);
+                }
+            }
+            (false, false) => {}
         }
+    }
+
+    /// Where the capture was, as a remark, if that hides something.
+    pub fn place(&self) -> Option<String> {
+        let (all, near_client) = self.handshakes;
+        (near_client * 2 > all).then(|| {
+            format!(
+                "{near_client} of {all} connections were captured near their client, where answers that waited in a queue seem to \
+                 start later: the congestion is underestimated; capture at the hosts that send most"
+            )
+        })
     }
 
     /// All flows; those of hosts whose handshake was seen have half its time as a delay.
@@ -150,8 +198,14 @@ impl Direction {
     /// Sends bytes; answers with the burst before, if they begin a new one.
     fn send(&mut self, at_ns: i64, bytes: u32) -> Option<Burst> {
         let bytes = u64::from(bytes);
+        let longest_ns = match (self.turned, self.has_turned) {
+            (true, _) => TURN_NS,
+            (false, true) => LONG_SILENCE_NS,
+            (false, false) => SILENCE_NS,
+        };
+        self.turned = false;
         if let Some(open) = &mut self.open {
-            if (open.last_ns..=open.last_ns + GAP_NS).contains(&at_ns) {
+            if (open.last_ns..=open.last_ns + longest_ns).contains(&at_ns) {
                 open.last_ns = at_ns;
                 open.bytes += bytes;
                 return None;

@@ -22,8 +22,6 @@ use connection::Connections;
 use onramp_trace::{is_trace, merge, Head, Merged, Trace, VERSION};
 use std::io::BufRead;
 
-/// A longer pause between two segments of a connection ends a flow, as in a daemon's trace.
-pub const GAP_NS: i64 = 1_000_000;
 /// A connection of a log that lasts longer is as many flows with equal shares of its bytes.
 pub const PIECE_NS: i64 = 100_000_000;
 
@@ -123,6 +121,7 @@ impl Logs {
             return Ok(Log { flows, remarks });
         }
         let mut remarks = self.limits();
+        remarks.extend(self.bursts.place());
         remarks.extend(self.bursts.left_out());
         remarks.extend(self.connections.left_out());
         let mut flows = self.bursts.finish();
@@ -138,8 +137,8 @@ impl Logs {
              a capture shows the bursts",
             PIECE_NS / 1_000_000
         );
-        let of_captures = "a capture has the segments that were sent with the congestion there was, at the place of the capture: \
-                           bursts that wait for a lost packet begin later than without the loss";
+        let of_captures = "a capture has the flows that were sent with the congestion there was, at the place of the capture: a \
+                           client that waits for a lost packet sends its next request later than without the loss";
         let of_logs = self.has_logs.then_some(of_logs);
         let of_captures = self.has_captures.then(|| of_captures.to_owned());
         of_logs.into_iter().chain(of_captures).collect()
@@ -178,7 +177,7 @@ fn as_trace(flows: Vec<onramp_trace::Flow>) -> Trace {
             observes: true,
             clock: "local".to_owned(),
             look_ns: 0,
-            gap_ns: GAP_NS,
+            gap_ns: 0,
             devices: Vec::new(),
         },
         flows,

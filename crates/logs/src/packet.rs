@@ -14,6 +14,18 @@ pub struct Ends {
     pub to_port: u16,
 }
 
+impl Ends {
+    /// The other direction.
+    pub fn back(self) -> Ends {
+        Ends {
+            from: self.to,
+            from_port: self.to_port,
+            to: self.from,
+            to_port: self.from_port,
+        }
+    }
+}
+
 /// A segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {

@@ -183,13 +183,15 @@ fn capture(segments: &[Sent]) -> Vec<u8> {
 fn exchange() -> Vec<Sent> {
     vec![
         sent(0, false, 99, 0, "S"),
-        sent(30, true, u32::MAX - 1000, 0, "SA"),
+        sent(39, true, u32::MAX - 1000, 0, "SA"),
         sent(40, false, 100, 0, "A"),
         sent(50, false, 100, 200, "A"),
         sent(100, true, u32::MAX - 999, 1448, "A"),
         sent(110, true, 448, 1448, "A"), // the sequence number has wrapped
         sent(300, true, 448, 1448, "A"), // again
-        sent(5000, true, 1896, 64_000, "A"),
+        sent(4900, false, 300, 64, "A"),
+        sent(5000, true, 1896, 60_000, "A"),
+        sent(9000, true, 61_896, 4000, "A"), // at a full port
     ]
 }
 
@@ -199,6 +201,7 @@ fn bursts_of_a_capture_are_flows_and_what_is_sent_again_counts_once() {
     let mut expected = vec![
         flow("10.0.0.1", "10.0.0.2", 0, 200),
         flow("10.0.0.2", "10.0.0.1", 50, 2896),
+        flow("10.0.0.1", "10.0.0.2", 4850, 64),
         flow("10.0.0.2", "10.0.0.1", 4950, 64_000),
     ];
     expected.sort();
@@ -206,6 +209,11 @@ fn bursts_of_a_capture_are_flows_and_what_is_sent_again_counts_once() {
     let mut found = short(&log);
     found.sort();
     assert_eq!(found, expected);
+    assert!(
+        log.remarks[1].starts_with("1 of 1 connections were captured near their client"),
+        "{:?}",
+        log.remarks
+    );
     // The handshake took 40 us.
     assert_eq!(log.flows.base_delay, Some(Span::from_us(20)));
     // The capture of the other host has the same packets.
@@ -219,7 +227,7 @@ fn a_capture_that_is_cut_says_where() {
     let bytes = capture(&exchange());
     let error = read(&[&bytes[..bytes.len() - 10]]).unwrap_err().to_string();
     assert!(
-        error.starts_with("a.log, packet 8: the file ends within a packet"),
+        error.starts_with("a.log, packet 10: the file ends within a packet"),
         "{error}"
     );
 }
