@@ -139,7 +139,7 @@ impl Bed {
 }
 
 /// Option of the set-ups that measure On-Ramp alone: fq paces, and its work is not theirs.
-const UNPACED: &[&str] = &["--pace", "off"];
+pub const UNPACED: &[&str] = &["--pace", "off"];
 
 /// Who runs On-Ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bed::{Agent, Bed, Setup},
-    congestion,
+    congestion, laws,
     probes::{Parts, Probes},
     several,
     transfer::{Connection, Moved, Route},
@@ -38,12 +38,13 @@ pub struct Split {
     pub parts: Parts,
 }
 
-/// `guest congestion`, `guest several KIND PROCESSORS`, or `guest count|split BED [SETUP...]`: the position of the bed in `Bed::ALL`; set-ups as `Debug`
+/// `guest congestion`, `guest laws`, `guest several KIND PROCESSORS`, or `guest count|split BED [SETUP...]`: the position of the bed in `Bed::ALL`; set-ups as `Debug`
 /// prints them.
 pub fn run(arguments: &[String]) -> Result<()> {
     match arguments[0].as_str() {
         "several" => return several::guest(&arguments[1..]),
         "congestion" => return congestion::guest(),
+        "laws" => return laws::guest(),
         _ => {}
     }
     let bed: usize = arguments.get(1).context("which bed?")?.parse()?;

@@ -20,6 +20,7 @@ use crate::{
     bed::{Bed, Setup},
     compare, congestion,
     guest::{Counted, Split},
+    laws,
     profile::{self, Calls, Profile},
     table,
 };
@@ -57,7 +58,7 @@ pub struct Measured {
 /// Arguments: positions of beds to measure again (the results of the others stay; none: all), or
 /// `profile BED SETUP SETUP`: which functions of the kernel make the difference (of a set-up and
 /// itself: between two seeds), or `several [KIND PROCESSORS]...`: machines with several processors, or
-/// `congestion`: congestion controls, or `table`: writes docs/cost.md and docs/cost-table.json anew from docs/cost.json.
+/// `congestion`: congestion controls, or `laws`: laws, or `table`: writes docs/cost.md and docs/cost-table.json anew from docs/cost.json.
 pub fn run(arguments: &[String]) -> Result<()> {
     let ours = |argument: &&String| *argument != "--bench"; // cargo's
     let arguments: Vec<String> = arguments.iter().filter(ours).cloned().collect();
@@ -74,6 +75,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if arguments.first().is_some_and(|a| a == "congestion") {
         congestion::measure(&world)?;
+        return Results::read(&world.root)?.write();
+    }
+    if arguments.first().is_some_and(|a| a == "laws") {
+        laws::measure(&world)?;
         return Results::read(&world.root)?.write();
     }
     let chosen: Vec<usize> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
@@ -125,6 +130,7 @@ impl Results {
         let added = serde_json::to_vec_pretty(&table::cost_table(&self.runs))?;
         std::fs::write(self.directory.join("cost-table.json"), added)?;
         let text = table::markdown(&self.runs) + &compare::markdown(&self.directory)?;
+        let text = text + &laws::markdown(&self.directory)?;
         let text = text + &congestion::markdown(&self.directory)?;
         Ok(std::fs::write(self.directory.join("cost.md"), text)?)
     }

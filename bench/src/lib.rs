@@ -11,6 +11,7 @@ pub mod compare;
 pub mod congestion;
 pub mod guest;
 pub mod host;
+pub mod laws;
 pub mod probes;
 pub mod profile;
 pub mod several;

@@ -194,9 +194,10 @@ fn check_merged(merged: &Merged) {
 fn log(bytes: &[u8]) -> bool {
     let mut logs = Logs::default();
     let added = logs.add("log", bytes);
-    // What came before a mistake is still a list of flows.
-    if let Ok(log) = logs.finish(true) {
+    // What came before a mistake of a log is still a list of flows.
+    let finished = logs.finish(true);
+    if let Ok(log) = &finished {
         check_merged(&log.flows);
     }
-    added.is_ok()
+    added.is_ok() && finished.is_ok()
 }

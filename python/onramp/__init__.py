@@ -8,13 +8,14 @@
     print(results)                                          # the table of `onramp sim run`
     results.requests                                        # an Arrow table: polars, pandas and DuckDB read it
 
-`onramp.plot` draws with matplotlib; `CongestionControl` and `ControlLaw` are for algorithms of your own.
+`onramp.plot` draws with matplotlib; `CongestionControl`, `RateControl` and `ControlLaw` are for algorithms of
+your own.
 """
 
 from onramp._onramp import ResultsError, ScenarioError
 from onramp._onramp import VERSION as __version__
 from onramp.advice import Answer, Effect, would_help
-from onramp.extend import CongestionControl, ControlLaw
+from onramp.extend import CongestionControl, ControlLaw, RateControl
 from onramp.results import Comparison, Comparisons, Estimate, Results, compare, load, report
 from onramp.scenario import Scenario
 from onramp.simulation import Interrupted, PartError, simulate
@@ -30,6 +31,7 @@ __all__ = [
     "Estimate",
     "Interrupted",
     "PartError",
+    "RateControl",
     "Results",
     "ResultsError",
     "Scenario",

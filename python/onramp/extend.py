@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""Algorithms of one's own, in the simulator: a congestion control of TCP, or a control law of On-Ramp.
+"""Algorithms of one's own, in the simulator: a congestion control of TCP or of NICs, or a control law of On-Ramp.
 
 A subclass with a name is known to scenarios at once. To define it again, as notebooks do, replaces it. Each event of each
 flow calls Python, so simulations take some ten times longer than with the built-in algorithms.
@@ -7,12 +7,12 @@ flow calls Python, so simulations take some ten times longer than with the built
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from onramp import _onramp
 
 if TYPE_CHECKING:
-    from onramp._onramp import Ack, Departure, Flow, Head, Sample, Window
+    from onramp._onramp import Ack, Departure, Flow, Head, NicPath, RateAck, Sample, Window
 
 
 class CongestionControl:
@@ -57,6 +57,45 @@ class CongestionControl:
     def pacing_rate_pps(self, smoothed_rtt_ns: float) -> float | None:
         """Its own pacing rate in packets per second; None: TCP's."""
         return None
+
+
+class RateControl:
+    """A congestion control of one flow of a NIC: `host.cc` of scenarios with `host.kind` nic.
+
+        class Halve(onramp.RateControl, name="halve"):
+            def on_ack(self, ack):
+                change = 0.5 if ack.marked else 1.01
+                self.rate_bps = min(self.rate_bps * change, self.path.line_rate_bps)
+
+    `time_stamps=True`: packets carry their time, which takes some bytes. `marks`: how switches mark, if the scenario does not say
+    it: "red" as for DCQCN, or "step" as for DCTCP.
+    """
+
+    name: ClassVar[str]
+
+    #: Pacing rate in bits per second, at least 1. A flow begins at its line's.
+    rate_bps: float
+    #: Payload that may be unacknowledged, in bytes; None: any.
+    window_bytes: int | None
+
+    def __init__(self, path: NicPath) -> None:
+        self.path = path
+        self.rate_bps = path.line_rate_bps
+        self.window_bytes = None
+
+    def __init_subclass__(
+        cls, name: str | None = None, time_stamps: bool = False, marks: Literal["red", "step"] = "red", **more: Any
+    ) -> None:
+        super().__init_subclass__(**more)
+        if name is not None:
+            if marks not in ("red", "step"):
+                raise ValueError(f'marks is {marks!r}, expected "red" or "step"')
+            cls.name = name
+            _onramp.register_rate_control(name, _about(cls), (time_stamps, marks == "step"), cls)
+
+    def on_ack(self, ack: RateAck) -> None:
+        """A packet has been acknowledged: sets `rate_bps` and `window_bytes`."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method on_ack")
 
 
 class ControlLaw:

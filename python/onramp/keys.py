@@ -500,7 +500,7 @@ Poisson = TypedDict(
         "workload": Required[str],
         #: a fraction, 0.000001 to 1. Offered load: payload sent to the receiver, as a fraction of the rate of its link.
         "load": Required[float | str],
-        #: "random" or "stratified". Default: `random`. How sizes are drawn. `random`: each by itself; a short run draws few, so that its load is another one. `stratified`: as many flows as `load` asks for, each with the mean size of its part of `workload`: of N flows one is the mean of the smallest N-th, one that of the next, and so on. So every seed offers `load`, to a whole flow; seeds differ in starts, order and hosts. The parts before and after the end of `warmup` are drawn apart.
+        #: "random" or "stratified". Default: `random`. How sizes are drawn. `random`: each by itself; a short run draws few, so that its load is another one. `stratified`: as many flows as `load` asks for, each with the mean size of its part of `workload`: of N flows one is the mean of the smallest N-th, one that of the next, and so on. So every seed offers `load`, over all receivers together and to a whole flow; seeds differ in starts, order and hosts. The parts before and after the end of `warmup` are drawn apart.
         "sizes": Literal["random", "stratified"],
         #: "write" or "read". Default: `write`. As for incast. (simulator; rack only `write`)
         "op": Literal["write", "read"],

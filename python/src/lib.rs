@@ -23,6 +23,7 @@ mod _onramp {
     use crate::extend::{
         congestion_control::{register_congestion_control, Ack, Window},
         law::{register_law, Departure, Flow, Head, Sample},
+        rate_control::{register_rate_control, NicPath, RateAck},
     };
     #[pymodule_export]
     use crate::results::{

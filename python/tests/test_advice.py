@@ -32,6 +32,8 @@ def test_incasts_that_overflow_a_port_would_be_helped(tmp_path: Path) -> None:
     assert "With another buffer" in str(answer)
     page = answer.report(tmp_path / "advice.html").read_text(encoding="utf-8")
     assert answer.verdict in page and "What this rests on" in page
+    again = answer.scenario.set({"host.cc": "bbr"})
+    assert all(run["host"]["cc"] == "bbr" for run in again.resolved)
     assert len(answer.results.params) == len(answer.scenario) == 13 * 8
 
 

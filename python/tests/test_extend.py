@@ -5,7 +5,7 @@ import onramp
 import pytest
 
 if TYPE_CHECKING:
-    from onramp._onramp import Ack, Flow, Head, Sample, Window
+    from onramp._onramp import Ack, Flow, Head, NicPath, RateAck, Sample, Window
 
 
 class Dctcp(onramp.CongestionControl, name="python_dctcp", marks=True):
@@ -46,6 +46,45 @@ class Dctcp(onramp.CongestionControl, name="python_dctcp", marks=True):
         return max(window.packets // 2, 2)
 
 
+class NicDctcp(onramp.RateControl, name="python_nic_dctcp", marks="step"):
+    """DCTCP on a rate, with the arithmetic of the simulator's own."""
+
+    def __init__(self, path: "NicPath") -> None:
+        super().__init__(path)
+        self.alpha = 1.0
+        self.marked = self.packets = self.window_end = 0
+        self.reduced_until: int | None = None
+        self.limit()
+
+    def limit(self) -> None:
+        self.window_bytes = max(self.path.bdp_bytes * int(self.rate_bps) // self.path.line_rate_bps, 1)
+
+    def end_window(self, ack: "RateAck") -> None:
+        if self.window_end == 0:
+            self.packets = ack.next // self.path.payload_bytes + 1
+        else:
+            marked = min(self.marked / self.packets, 1.0)
+            self.alpha = (1.0 - 0.0625) * self.alpha + 0.0625 * marked
+            self.marked = 0
+            self.packets = max(ack.next - ack.acked, 0) // self.path.payload_bytes + 1
+        self.window_end = ack.next
+
+    def on_ack(self, ack: "RateAck") -> None:
+        self.marked += ack.marked
+        new_window = ack.acked > self.window_end
+        if new_window:
+            self.end_window(ack)
+        if self.reduced_until is not None and ack.acked > self.reduced_until:
+            self.reduced_until = None
+        if ack.marked and self.reduced_until is None:
+            least = int(self.path.line_rate_bps * 0.01)
+            self.rate_bps = max(int(self.rate_bps * (1.0 - self.alpha / 2.0)), least)
+            self.reduced_until = ack.next
+        if new_window and self.reduced_until is None:
+            self.rate_bps = min(self.rate_bps + 615_000_000, self.path.line_rate_bps)
+        self.limit()
+
+
 class Strawman(onramp.ControlLaw, name="python_strawman"):
     """On-Ramp's strawman (eq. 2)."""
 
@@ -69,6 +108,47 @@ def test_dctcp_in_python_completes_flows_when_the_simulators_does(scenario: onra
     ]
     assert len(times[0]) > 40
     assert times[0] == times[1]
+
+
+def nic_incast(cc: str) -> onramp.Scenario:
+    return onramp.Scenario(
+        title="Eight to one",
+        duration="400 us",
+        network={
+            "topology": {"kind": "star", "hosts": 9},
+            "link": {"rate": "100 Gbit/s", "delay": "1 us"},
+        },
+        host={"kind": "nic", "cc": cc},
+        onramp={"law": "off"},
+        traffic=[{"kind": "incast", "fanout": 8, "size": "500 kB", "interval": "100 us", "arrivals": "periodic"}],
+    )
+
+
+def test_dctcp_of_nics_in_python_completes_flows_when_the_simulators_does() -> None:
+    times = [onramp.simulate(nic_incast(cc)).flows["fct_ns"].to_pylist() for cc in ("dctcp", "python_nic_dctcp")]
+    assert len(times[0]) >= 24
+    assert times[0] == times[1]
+
+
+def test_a_rate_control_that_fails_or_answers_nonsense_ends_the_run() -> None:
+    class Nothing(onramp.RateControl, name="python_nothing"):
+        def on_ack(self, ack: "RateAck") -> None:
+            self.rate_bps = 0
+
+    class Raises(onramp.RateControl, name="python_raises", time_stamps=True):
+        def on_ack(self, ack: "RateAck") -> None:
+            raise LookupError(f"rtt {ack.rtt_ns > 0}")
+
+    with pytest.raises(onramp.PartError, match="rate_bps is 0, expected at least 1"):
+        onramp.simulate(nic_incast("python_nothing"))
+    with pytest.raises(onramp.PartError, match="on_ack raised LookupError: rtt True"):
+        onramp.simulate(nic_incast("python_raises"))
+    with pytest.raises(ValueError, match="there is a congestion control hpcc"):
+        type("Mine", (onramp.RateControl,), {}, name="hpcc")
+    with pytest.raises(ValueError, match="other options"):
+        type("Mine", (onramp.RateControl,), {}, name="python_raises")
+    with pytest.raises(ValueError, match="expected \"red\" or \"step\""):
+        type("Mine", (onramp.RateControl,), {}, name="python_curve", marks="curve")
 
 
 def test_the_strawman_in_python_holds_as_the_simulators_does(scenario: onramp.Scenario) -> None:

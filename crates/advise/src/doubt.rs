@@ -5,7 +5,7 @@
 use onramp_results::{Estimate, SummaryFile};
 use std::collections::BTreeMap;
 
-use crate::judge::{change, windows_of};
+use crate::judge::{change, is_large_and_sure, windows_of};
 
 /// The scenario's key of the buffer.
 const BUFFER: &str = "network.buffer";
@@ -20,10 +20,9 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// Whether it is surely slower than without On-Ramp.
-    pub fn harms(&self) -> bool {
-        let interval = self.p99.and_then(|p99| p99.interval);
-        interval.is_some_and(|[low, _]| low > 1.0)
+    /// Whether its gain is one for which a setting is recommended.
+    pub fn helps(&self) -> bool {
+        self.p99.is_some_and(is_large_and_sure)
     }
 
     /// The change of the 99th percentile, in words.

@@ -128,6 +128,11 @@ impl Candidate {
     }
 }
 
+/// Whether a ratio of percentiles is a gain that is worth an agent on each host.
+pub fn is_large_and_sure(p99: Estimate) -> bool {
+    p99.value <= 1.0 - LEAST_GAIN && p99.interval.is_some_and(|[_, high]| high < 1.0)
+}
+
 /// A ratio as a change, with its interval.
 pub fn change(ratio: Estimate) -> String {
     let percent = |value: f64| format!("{:+.1} %", 100.0 * (value - 1.0));

@@ -78,7 +78,8 @@ impl Question {
         for doubt in doubts {
             text += &format!("- {}: {}\n", doubt.buffer, doubt.change());
         }
-        if doubts.iter().any(Doubt::harms) {
+        let helps = advice.recommends().is_some();
+        if doubts.iter().any(|doubt| doubt.helps() != helps) {
             text += "So the answer depends on the buffer: find out that of your switches.\n";
         }
         text += "\nThis rests on:\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The windows of a trace, and the scenario that replays them. Pure.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use onramp_trace::{Merged, ReplayFlow};
@@ -27,6 +27,8 @@ const USUAL_RATE: Rate = match Rate::from_bits_per_s(10_000_000_000) {
     Some(rate) => rate,
     None => panic!("it is above 0"),
 };
+/// The largest buffer of scenarios.
+const MOST_BUFFER: Bytes = Bytes::new(1_000_000_000);
 /// A smaller buffer holds no segment.
 const LEAST_BUFFER: Bytes = Bytes::new(20_000);
 const USUAL_DELAY: Span = Span::from_us(10);
@@ -43,7 +45,6 @@ pub struct Window {
 /// The network of the replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    pub hosts: usize,
     pub rate: Rate,
     /// One-way delay of an idle path.
     pub delay: Span,
@@ -84,7 +85,28 @@ pub fn windows(merged: &Merged, longest: Span) -> Result<Vec<Window>> {
     busiest.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     busiest.truncate(WINDOWS);
     all.retain(|number, _| busiest.iter().any(|(busy, _)| busy == number));
-    Ok(all.into_values().collect())
+    let mut windows: Vec<Window> = all.into_values().collect();
+    number_hosts(&mut windows);
+    Ok(windows)
+}
+
+/// Gives the hosts of the windows numbers from 0: a log has many others.
+fn number_hosts(windows: &mut [Window]) {
+    let flows = || windows.iter().flat_map(|window| &window.flows);
+    let hosts: BTreeSet<u32> = flows().flat_map(|flow| [flow.src, flow.dst]).collect();
+    let number: BTreeMap<u32, u32> = hosts.into_iter().zip(0..).collect();
+    for flow in windows.iter_mut().flat_map(|window| &mut window.flows) {
+        (flow.src, flow.dst) = (number[&flow.src], number[&flow.dst]);
+    }
+}
+
+/// Number of hosts of the windows.
+fn hosts_of(windows: &[Window]) -> usize {
+    let flows = windows.iter().flat_map(|window| &window.flows);
+    flows
+        .map(|flow| flow.src.max(flow.dst) as usize + 1)
+        .max()
+        .unwrap_or(0)
 }
 
 impl Window {
@@ -114,7 +136,6 @@ fn settings() -> impl Iterator<Item = Setting> {
 impl Plan {
     pub fn of(flows: &Merged, assumed: &Assumptions) -> Plan {
         Plan {
-            hosts: flows.hosts.len(),
             rate: assumed.rate.or(flows.line_rate).unwrap_or(USUAL_RATE),
             delay: assumed.delay.or(flows.base_delay).unwrap_or(USUAL_DELAY),
             buffer: assumed.buffer,
@@ -132,7 +153,14 @@ impl Plan {
     pub fn doubts(&self, windows: &[Window], best: &str) -> String {
         let is_best = |setting: &Setting| case_name(*setting) == best;
         let buffers = [self.buffer / OTHER_BUFFER, self.buffer * OTHER_BUFFER];
-        let buffers = buffers.map(|buffer| format!("\"{}\"", buffer.max(LEAST_BUFFER)));
+        let mut buffers = buffers
+            .map(|buffer| buffer.clamp(LEAST_BUFFER, MOST_BUFFER))
+            .to_vec();
+        buffers.retain(|buffer| *buffer != self.buffer);
+        let buffers: Vec<String> = buffers
+            .iter()
+            .map(|buffer| format!("\"{buffer}\""))
+            .collect();
         let sweep = format!("\"network.buffer\" = [{}]\n", buffers.join(", "));
         self.with_cases(windows, settings().filter(is_best), &sweep)
     }
@@ -156,7 +184,7 @@ impl Plan {
              duration = \"{duration}\"\n\n\
              [network]\ntopology = {{ kind = \"star\", hosts = {} }}\nlink = {{ rate = \"{}\", delay = \"{}\" }}\n\
              buffer = \"{}\"\n\n[host]\ncc = \"{}\"\n\n[[traffic]]\nkind = \"replay\"\npath = {}\n\n[onramp]\ngso = \"{SEGMENT}\"\n\n",
-            self.hosts.max(2), self.rate, self.link_delay(), self.buffer, self.cc, lists[0],
+            hosts_of(windows).max(2), self.rate, self.link_delay(), self.buffer, self.cc, lists[0],
         );
         let _ = write!(
             text,
@@ -237,6 +265,17 @@ mod tests {
     }
 
     #[test]
+    fn hosts_that_no_window_has_are_none_of_the_network() {
+        let mut all = merged(&[0, 100, 200, 300, 400]);
+        for flow in &mut all.flows {
+            (flow.src, flow.dst) = (7000, 9000);
+        }
+        let windows = windows(&all, Span::from_ms(100)).unwrap();
+        assert_eq!(hosts_of(&windows), 2);
+        assert!(windows[0].csv().contains("\n0,1,"));
+    }
+
+    #[test]
     fn a_trace_of_one_moment_is_refused() {
         let error = windows(&merged(&[0, 1]), Span::from_ms(200)).err().unwrap();
         assert!(
@@ -249,7 +288,6 @@ mod tests {
     fn the_scenario_is_valid_and_runs_each_setting_in_each_window() {
         let windows = windows(&merged(&[0, 100, 200, 300, 400]), Span::from_ms(100)).unwrap();
         let plan = Plan {
-            hosts: 2,
             rate: Rate::from_bits_per_s(10_000_000_000).unwrap(),
             delay: Span::from_us(10),
             buffer: Bytes::new(300_000),

@@ -64,7 +64,7 @@ struct Burst {
 }
 
 impl Bursts {
-    /// Adds a segment; those of one capture come in the order of time.
+    /// Adds a segment; they come in the order of time. The second of two captures of a segment is one that is sent again.
     pub fn add(&mut self, at_ns: i64, segment: Segment) {
         self.shake(at_ns, &segment);
         let ends = segment.ends;
@@ -112,11 +112,15 @@ impl Bursts {
     fn shake(&mut self, at_ns: i64, segment: &Segment) {
         match (segment.syn, segment.ack) {
             (true, false) => {
-                let handshake = Handshake {
+                let new = Handshake {
                     syn_ns: at_ns,
                     syn_ack_ns: None,
                 };
-                self.begun.insert(segment.ends, handshake);
+                // Of two captures of a SYN the first counts.
+                let known = self.begun.entry(segment.ends).or_insert(new);
+                if at_ns - known.syn_ns >= LONGEST_HANDSHAKE_NS {
+                    *known = new;
+                }
             }
             (true, true) => {
                 if let Some(handshake) = self.begun.get_mut(&segment.ends.back()) {

@@ -18,6 +18,7 @@ mod zeek;
 pub use error::{LogError, Reason};
 
 use bursts::Bursts;
+use capture::{Capture, Packets};
 use connection::Connections;
 use onramp_trace::{is_trace, merge, Head, Merged, Trace, VERSION};
 use std::io::BufRead;
@@ -25,13 +26,12 @@ use std::io::BufRead;
 /// A connection of a log that lasts longer is as many flows with equal shares of its bytes.
 pub const PIECE_NS: i64 = 100_000_000;
 
-/// What files have, so far.
-#[derive(Debug, Default)]
-pub struct Logs {
-    bursts: Bursts,
+/// What files have, so far; captures are read at the end, all together.
+#[derive(Default)]
+pub struct Logs<'f> {
+    captures: Vec<Capture<'f>>,
     connections: Connections,
     traces: Vec<Trace>,
-    has_captures: bool,
     has_logs: bool,
 }
 
@@ -73,12 +73,12 @@ impl Form {
     }
 }
 
-impl Logs {
-    /// Adds a file, called `name` in errors. Packets that an earlier capture has do not count again.
+impl<'f> Logs<'f> {
+    /// Adds a file, called `name` in errors.
     ///
     /// # Errors
     /// What is wrong with it, with the line or packet.
-    pub fn add(&mut self, name: &str, mut file: impl BufRead) -> Result<(), LogError> {
+    pub fn add(&mut self, name: &str, mut file: impl BufRead + 'f) -> Result<(), LogError> {
         let start = file
             .fill_buf()
             .map_err(|error| LogError::read(name, &error))?;
@@ -87,20 +87,25 @@ impl Logs {
             false => Form::of(start),
         };
         let added = match form {
-            Form::Pcap => capture::pcap(file, &mut self.bursts),
-            Form::PcapNg => capture::pcapng(file, &mut self.bursts),
+            Form::Pcap => self.capture(name, capture::pcap(file)),
+            Form::PcapNg => self.capture(name, capture::pcapng(file)),
             Form::ZeekText => zeek::text(file, &mut self.connections),
             Form::ZeekJson => zeek::json(file, &mut self.connections),
             Form::Csv => netflow::csv(file, &mut self.connections),
             Form::Trace => trace(file).map(|trace| self.traces.push(trace)),
             Form::Compressed => Err(LogError::of(Reason::Compressed)),
         };
-        match form {
-            Form::Pcap | Form::PcapNg => self.has_captures = true,
-            Form::Trace => {}
-            _ => self.has_logs = true,
-        }
+        self.has_logs |= matches!(form, Form::ZeekText | Form::ZeekJson | Form::Csv);
         added.map_err(|error| error.in_file(name))
+    }
+
+    fn capture(
+        &mut self,
+        name: &str,
+        packets: Result<Packets<'f>, LogError>,
+    ) -> Result<(), LogError> {
+        self.captures.push(Capture::open(name, packets?)?);
+        Ok(())
     }
 
     /// The flows of all files. `one_clock`: the hosts of several traces share one kernel, so that their local clocks agree.
@@ -108,7 +113,7 @@ impl Logs {
     /// # Errors
     /// The times of several traces do not agree, or there are traces beside other records.
     pub fn finish(self, one_clock: bool) -> Result<Log, LogError> {
-        let is_other = self.has_captures || self.has_logs;
+        let is_other = self.has_logs || !self.captures.is_empty();
         if is_other && !self.traces.is_empty() {
             return Err(LogError::of(Reason::Mixed).in_file("the files"));
         }
@@ -121,10 +126,15 @@ impl Logs {
             return Ok(Log { flows, remarks });
         }
         let mut remarks = self.limits();
-        remarks.extend(self.bursts.place());
-        remarks.extend(self.bursts.left_out());
+        let mut bursts = Bursts::default();
+        capture::in_order(self.captures, |(at_ns, length, segment)| match segment {
+            Some(segment) => bursts.add(at_ns, segment),
+            None => bursts.leave_out(length),
+        })?;
+        remarks.extend(bursts.place());
+        remarks.extend(bursts.left_out());
         remarks.extend(self.connections.left_out());
-        let mut flows = self.bursts.finish();
+        let mut flows = bursts.finish();
         flows.extend(self.connections.finish());
         let flows = merge(&[as_trace(flows)]);
         Ok(Log { flows, remarks })
@@ -137,11 +147,16 @@ impl Logs {
              a capture shows the bursts",
             PIECE_NS / 1_000_000
         );
+        let twice = "a flow that two exporters logged counts twice, and sampled records lack flows"
+            .to_owned();
         let of_captures = "a capture has the flows that were sent with the congestion there was, at the place of the capture: a \
-                           client that waits for a lost packet sends its next request later than without the loss";
-        let of_logs = self.has_logs.then_some(of_logs);
-        let of_captures = self.has_captures.then(|| of_captures.to_owned());
-        of_logs.into_iter().chain(of_captures).collect()
+                           client that waits for a lost packet sends its next request later than without the loss; hosts that \
+                           were not captured appear with what they exchanged with those that were";
+        let clocks = "captures of several hosts: incasts are right only if the hosts' clocks agree within some 100 us";
+        let logs = [of_logs, twice].into_iter().filter(|_| self.has_logs);
+        let captures = (!self.captures.is_empty()).then(|| of_captures.to_owned());
+        let clocks = (self.captures.len() > 1).then(|| clocks.to_owned());
+        logs.chain(captures).chain(clocks).collect()
     }
 }
 

@@ -14,7 +14,7 @@ const EXPECTED: &str = "expected CSV with a line of names: source and destinatio
 /// IP and TCP headers of a packet, with time stamps.
 const HEADERS: u64 = 52;
 
-/// Names in lower case; the first that is there counts.
+/// Names in lower case; the first that is there counts, of addresses the first that a record has.
 const FROM: &[&str] = &[
     "sa",
     "srcaddr",
@@ -43,7 +43,7 @@ const TO_PORT: &[&str] = &[
     "dst_port",
     "destinationtransportport",
 ];
-const PROTOCOL: &[&str] = &["pr", "proto", "protocol", "protocolidentifier"];
+const PROTOCOL: &[&str] = &["pr", "pro", "proto", "protocol", "protocolidentifier"];
 const BYTES: &[&str] = &[
     "ibyt",
     "bytes",
@@ -84,6 +84,7 @@ const END: &[(&str, Unit)] = &[
 ];
 const DURATION: &[(&str, Unit)] = &[
     ("td", Unit::Seconds),
+    ("dur", Unit::Seconds),
     ("duration", Unit::Seconds),
     ("flowdurationmilliseconds", Unit::Milliseconds),
     ("flowdurationmicroseconds", Unit::Microseconds),
@@ -91,8 +92,8 @@ const DURATION: &[(&str, Unit)] = &[
 
 /// The places of a file's columns.
 struct Columns {
-    from: usize,
-    to: usize,
+    from: Vec<usize>,
+    to: Vec<usize>,
     from_port: usize,
     to_port: usize,
     protocol: usize,
@@ -149,9 +150,16 @@ impl Columns {
                 expected: EXPECTED,
             })
         };
+        let all = |known: &[&str], lacks| {
+            let is_known = |name: &String| known.contains(&name.as_str());
+            let places: Vec<usize> = (0..names.len())
+                .filter(|place| is_known(&names[*place]))
+                .collect();
+            must(places.first().copied(), lacks).map(|_| places)
+        };
         let columns = Columns {
-            from: must(any(FROM), "a source address")?,
-            to: must(any(TO), "a destination address")?,
+            from: all(FROM, "a source address")?,
+            to: all(TO, "a destination address")?,
             from_port: must(any(FROM_PORT), "a source port")?,
             to_port: must(any(TO_PORT), "a destination port")?,
             protocol: must(any(PROTOCOL), "a protocol")?,
@@ -187,6 +195,11 @@ impl Columns {
             into.leave_out();
             return Ok(());
         }
+        let address = |places: &[usize]| {
+            let given = places.iter().find(|place| !record[**place].is_empty());
+            let place = given.ok_or_else(|| wrong(places[0], "an address"))?;
+            Ok(record[*place].to_owned())
+        };
         let port = |place: usize| {
             record[place]
                 .parse()
@@ -215,9 +228,9 @@ impl Columns {
             (None, None) => 0,
         };
         into.add(&Connection {
-            from: record[self.from].to_owned(),
+            from: address(&self.from)?,
             from_port: port(self.from_port)?,
-            to: record[self.to].to_owned(),
+            to: address(&self.to)?,
             to_port: port(self.to_port)?,
             start_ns,
             duration_ns,

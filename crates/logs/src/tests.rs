@@ -4,6 +4,11 @@ use etherparse::PacketBuilder;
 use onramp_trace::ReplayFlow;
 use onramp_units::Span;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
 use pcap_file::DataLink;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -58,7 +63,7 @@ fn a_connection_of_zeek_is_a_flow_each_way() {
         log.remarks
     );
     assert_eq!(
-        log.remarks[1..],
+        log.remarks[2..],
         [
             "left out: 1 records that are not TCP",
             "left out: 1 connections without payload"
@@ -93,6 +98,40 @@ fn netflow_is_read_by_the_names_of_its_exporter() {
         destinationTransportPort,protocolIdentifier,octetDeltaCount\n1796025600001,1796025600021,10.0.0.1,10.0.0.2,4000,80,6,15000\n";
     let expected = [flow("10.0.0.1", "10.0.0.2", at_us, 15_000)];
     assert_eq!(short(&read(&[ipfix.as_bytes()]).unwrap()), expected);
+}
+
+#[test]
+fn silk_and_dual_stacks_are_read() {
+    let silk = "sIP,dIP,sPort,dPort,pro,packets,bytes,flags,sTime,dur,eTime,sen\n\
+        10.0.0.1,10.0.0.2,4000,80,6,10,15000,FSPA,2026/11/30T08:00:00.001,0.020,2026/11/30T08:00:00.021,S0\n";
+    let expected = [flow("10.0.0.1", "10.0.0.2", 0, 15_000 - 520)];
+    assert_eq!(short(&read(&[silk.as_bytes()]).unwrap()), expected);
+    let head = "flowStartMilliseconds,flowEndMilliseconds,sourceIPv4Address,sourceIPv6Address,destinationIPv4Address,\
+        destinationIPv6Address,sourceTransportPort,destinationTransportPort,protocolIdentifier,octetDeltaCount\n";
+    let line = "1796025600001,1796025600021,,fd00::1,,fd00::2,4000,80,6,15000\n";
+    let expected = [flow("fd00::1", "fd00::2", 0, 15_000)];
+    assert_eq!(
+        short(&read(&[format!("{head}{line}").as_bytes()]).unwrap()),
+        expected
+    );
+    let line = "1796025600001,1796025600021,,fd00::1,,,4000,80,6,15000\n";
+    let error = error(&format!("{head}{line}"));
+    assert!(
+        error.contains("line 2: destinationIPv4Address is \"\", expected an address"),
+        "{error}"
+    );
+}
+
+#[test]
+fn json_has_exponents_and_nulls() {
+    let line = |duration: &str, bytes: &str| {
+        let ends = r#""id.orig_h":"10.0.0.1","id.orig_p":4000,"id.resp_h":"10.0.0.2","id.resp_p":80,"proto":"tcp""#;
+        format!(r#"{{"ts":1.5,{ends},"duration":{duration},"orig_bytes":{bytes},"resp_bytes":7}}"#)
+    };
+    for (duration, bytes) in [("9.06e-06", "null"), ("0.000009", "0"), ("null", "null")] {
+        let log = read(&[line(duration, bytes).as_bytes()]).unwrap();
+        assert_eq!(short(&log), [flow("10.0.0.2", "10.0.0.1", 0, 7)]);
+    }
 }
 
 #[test]
@@ -216,10 +255,50 @@ fn bursts_of_a_capture_are_flows_and_what_is_sent_again_counts_once() {
     );
     // The handshake took 40 us.
     assert_eq!(log.flows.base_delay, Some(Span::from_us(20)));
+    // Files of one capture come in any order.
+    let (first, second) = (capture(&exchange()[..6]), capture(&exchange()[6..]));
+    let mut rotated = short(&read(&[&second, &first]).unwrap());
+    rotated.sort();
+    assert_eq!(rotated, expected);
     // The capture of the other host has the same packets.
     let mut both = short(&read(&[&bytes, &bytes]).unwrap());
     both.sort();
     assert_eq!(both, expected);
+}
+
+#[test]
+fn times_are_in_the_unit_of_the_interface() {
+    let interface = |options: Vec<InterfaceDescriptionOption<'static>>| {
+        let mut interface = InterfaceDescriptionBlock::new(DataLink::ETHERNET, 96);
+        interface.options = options;
+        interface
+    };
+    use InterfaceDescriptionOption::{IfTsOffset, IfTsResol};
+    for (options, stamp, ns) in [
+        (vec![], 3, 3000),
+        (vec![IfTsResol(9)], 3, 3),
+        (vec![IfTsResol(12)], 3000, 3),
+        (vec![IfTsResol(0x94)], 1 << 20, 1_000_000_000),
+        (vec![IfTsResol(9), IfTsOffset(2)], 3, 2_000_000_003),
+    ] {
+        let mut writer = PcapNgWriter::new(Vec::new()).unwrap();
+        writer
+            .write_block(&PcapNgBlock::into_block(interface(options.clone())))
+            .unwrap();
+        let bytes = capture(&exchange()[..1]);
+        let packet = EnhancedPacketBlock {
+            timestamp: Duration::from_nanos(stamp),
+            data: bytes[40..].to_vec().into(),
+            original_len: 54,
+            interface_id: 0,
+            options: vec![],
+        };
+        writer.write_block(&packet.into_block()).unwrap();
+        let file = writer.into_inner();
+        let mut packets = capture::pcapng(&file[..]).unwrap();
+        let (at_ns, ..) = packets.next().unwrap().unwrap();
+        assert_eq!(at_ns, ns, "{options:?}");
+    }
 }
 
 #[test]

@@ -23,8 +23,14 @@ impl Unit {
     }
 }
 
-/// Nanoseconds of a number in this unit; digits behind the point count, as far as nanoseconds.
+/// Nanoseconds of a number in this unit; digits behind the point count, as far as nanoseconds. It may have an exponent, as
+/// small numbers have in JSON.
 pub fn number_ns(text: &str, unit: Unit) -> Option<i64> {
+    if text.contains(['e', 'E']) {
+        let number: f64 = text.parse().ok()?;
+        let ns = number * unit.ns() as f64;
+        return (ns.abs() < i64::MAX as f64 / 4.0).then_some(ns.round() as i64);
+    }
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text),

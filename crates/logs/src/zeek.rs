@@ -90,10 +90,11 @@ pub fn json(file: impl BufRead, into: &mut Connections) -> Result<(), LogError> 
         let object: Map<String, Value> =
             serde_json::from_str(&line).map_err(|error| here(Reason::Json(error.to_string())))?;
         let text = |value: &Value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
         };
-        let line: Line = std::array::from_fn(|n| object.get(COLUMNS[n]).map(text));
+        let line: Line = std::array::from_fn(|n| text(object.get(COLUMNS[n])?));
         add(line, into).map_err(here)?;
     }
     Ok(())

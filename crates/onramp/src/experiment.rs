@@ -10,7 +10,7 @@ use onramp_runs::{cancelled_by_signals, count, Existing};
 
 use crate::args::{seeds, Machines, Seeds, ThreadArgs};
 use crate::output::write_new;
-use crate::reproduce::Session;
+use crate::reproduce::{has_results, Session};
 use crate::scenario::Template;
 
 const FILE: &str = "experiment.toml";
@@ -45,7 +45,8 @@ pub struct RunArgs {
     out: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadArgs,
-    /// Repeat runs that have results. Without --force, an interrupted command resumes
+    /// Replace results of another scenario or other seeds, and repeat runs. Without --force, an interrupted command
+    /// resumes, and a directory with other results is an error
     #[arg(long)]
     force: bool,
     /// Print figure.json instead of the table
@@ -92,15 +93,17 @@ fn run_experiment(args: &RunArgs) -> Result<()> {
         threads,
         existing: match args.force {
             true => Existing::Replace,
-            false => Existing::KeepOrReplace,
+            false => Existing::Keep,
         },
         json: args.json,
         machines: &args.machines,
         cancel: cancelled_by_signals(),
     };
     let made = session.figure(&planned, &out, &|_| String::new());
-    let shown = out.display();
-    eprintln!("results are in {shown}; numbers and plots on a page: onramp report {shown}");
+    if has_results(&made) {
+        let shown = out.display();
+        eprintln!("results are in {shown}; numbers and plots on a page: onramp report {shown}");
+    }
     made
 }
 
@@ -114,7 +117,10 @@ fn read(given: &Path, seeds: Option<Vec<u64>>, on_rack: bool) -> Result<Planned>
     let text = std::fs::read_to_string(&file).with_context(|| {
         format!("cannot read the experiment {shown}; onramp experiment new DIR begins one")
     })?;
-    let folder = file.parent().unwrap_or(Path::new(""));
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
     let name = match file.file_name().is_some_and(|name| name == FILE) {
         true => name_of(folder)?,
         false => file

@@ -19,7 +19,7 @@ use onramp_reproduce::{Library, Planned, ScaleName};
 use onramp_results::write_json;
 use onramp_runs::{cancelled_by_signals, Existing};
 
-pub use self::session::Session;
+pub use self::session::{has_results, Session};
 use crate::args::Machines;
 use crate::args::ThreadArgs;
 
@@ -106,7 +106,9 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
             format!("{place}, {left}: ")
         };
         let made = session.figure(figure, &out, &label);
-        eprintln!("{place}: results are in {}", out.display());
+        if has_results(&made) {
+            eprintln!("{place}: results are in {}", out.display());
+        }
         made?;
         before_s += takes_s;
     }

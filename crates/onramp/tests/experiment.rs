@@ -73,11 +73,18 @@ fn a_new_experiment_runs_and_only_what_is_missing_runs_again() {
     assert_eq!(bars.x.categories, ["150 kB", "300 kB"]);
 
     // Another row needs no new run; other seeds do.
-    let first = written(&out.join("runs/run-0.json"));
+    let first = written(&out.join("sim/runs/run-0.json"));
     fs::write(&path, text.replace("RCT p50, gate", "Median, gate")).unwrap();
     assert!(printed(&desk, &run).contains("Median, gate, 150 kB"));
-    assert_eq!(written(&out.join("runs/run-0.json")), first);
-    printed(&desk, &["experiment", "run", "mine", "--seeds", "4,7"]);
+    assert_eq!(written(&out.join("sim/runs/run-0.json")), first);
+    let others = ["experiment", "run", "mine", "--seeds", "4,7"];
+    let refusal = refused(&desk, &others);
+    assert!(
+        refusal.contains("--force") && !refusal.contains("results are in"),
+        "{refusal}"
+    );
+    assert_eq!(written(&out.join("sim/runs/run-0.json")), first);
+    printed(&desk, &[&others[..], &["--force"]].concat());
     let figure: Figure = read_json(&out.join("figure.json")).unwrap();
     assert_eq!(figure.seeds, [4, 7]);
 
@@ -139,6 +146,17 @@ fn mistakes_are_found_before_a_run() {
         assert!(error.starts_with("onramp: mine/experiment.toml: ") || error.contains("cannot read") || to.contains("bufer"), "{error}");
     }
     assert!(!desk.path().join("results").exists());
+    fs::write(&path, &right).unwrap();
+    let from_inside = Command::new(env!("CARGO_BIN_EXE_onramp"))
+        .args(["experiment", "run", "experiment.toml", "--seeds", "0-x"])
+        .current_dir(desk.path().join("mine"))
+        .output()
+        .unwrap();
+    assert_eq!(
+        from_inside.status.code(),
+        Some(2),
+        "seeds are refused, not the file"
+    );
     let none = refused(&desk, &["experiment", "run", "other"]);
     assert!(
         none.contains("onramp experiment new DIR begins one"),

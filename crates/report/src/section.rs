@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A section of a report: one directory of results of any kind.
 
-use onramp_results::figure::{Figure, MadeBy, Plot, PlotKind, Row, Series};
+use onramp_results::figure::{Figure, MadeBy, Plot, PlotKind, Row, Series, ANOTHER_BUILD};
 use serde_json::Value;
 
 /// One directory's part of the page.
@@ -66,9 +66,9 @@ impl Section {
                 .iter()
                 .try_for_each(|series| check(plot, series))?;
         }
-        let now = match figure.is_own() {
-            true => &figure.made_by.clone(),
-            false => now,
+        let stale = match figure.is_own() {
+            true => of_another_build(&figure.made_by),
+            false => figure.made_by.stale(now),
         };
         let seeds: Vec<String> = figure.seeds.iter().map(u64::to_string).collect();
         let facts = [
@@ -84,7 +84,7 @@ impl Section {
             asked: figure.asked,
             scaled_down: figure.scaled_down,
             scale: figure.scale,
-            stale: figure.made_by.stale(now),
+            stale,
             partial: figure.partial.then(|| partial.to_owned()),
             facts: facts
                 .into_iter()
@@ -100,6 +100,14 @@ impl Section {
             resolved: figure.resolved.into_iter().enumerate().map(named).collect(),
         })
     }
+}
+
+/// An experiment of one's own has no record of what made it; but runs that another build made are marked.
+fn of_another_build(made_by: &MadeBy) -> Option<&'static str> {
+    let mut parts = made_by.model.iter().chain(&made_by.data_path);
+    parts
+        .any(|part| part == ANOTHER_BUILD)
+        .then_some("the build of onramp")
 }
 
 /// A resolved scenario with its title, if it has one.

@@ -248,7 +248,7 @@ impl Planned {
             if count(&plot.of, runs) == 0 {
                 return wrong(format!("of {:?}, which no run is", plot.of));
             }
-            if let Some(key) = mixed(plot, runs) {
+            if let Some(key) = mixed(plot, runs, self.scale == ScaleName::Own) {
                 return wrong(format!(
                     "of runs that differ in {key}; choose one with of = {{ \"{key}\" = ... }}, draw by = \"{key}\" or x = \"{key}\", \
                      or make a plot each = {{ \"{key}\" = \"all\" }}"
@@ -278,17 +278,21 @@ fn count(choice: &Choice, runs: &[&Choice]) -> u64 {
     runs.iter().filter(means).count() as u64
 }
 
-/// A key of whose values a bar of `plot` would be the mean.
-fn mixed<'a>(plot: &PlotSpec, runs: &[&'a Choice]) -> Option<&'a String> {
-    let Show::Bars { x, by, .. } = &plot.show else {
-        return None;
+/// A key of whose values a bar of `plot` would be the mean. In an experiment of one's own also one that a distribution would
+/// mix, or that lines of one name differ in; figures of papers do so where the paper does.
+fn mixed<'a>(plot: &PlotSpec, runs: &[&'a Choice], own: bool) -> Option<&'a String> {
+    let (x, by) = match &plot.show {
+        Show::Bars { x, by, .. } => (x.as_ref(), by.as_ref()),
+        Show::Cdf { by, .. } if own => (None, Some(by)),
+        Show::Time { by: Some(by), .. } if own => (None, Some(by)),
+        _ => return None,
     };
     let is_of = |run: &&&Choice| {
         plot.of
             .iter()
             .all(|(key, value)| run.get(key) == Some(value))
     };
-    let bar = |run: &Choice| [x, by].map(|key| key.as_ref().and_then(|key| run.get(key).cloned()));
+    let bar = |run: &Choice| [x, by].map(|key| key.and_then(|key| run.get(key).cloned()));
     let drawn: Vec<&Choice> = runs.iter().filter(is_of).copied().collect();
     let differs = |run: &&'a Choice| {
         let first = drawn.iter().find(|other| bar(other) == bar(run))?;

@@ -116,26 +116,30 @@ fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
     })
 }
 
-/// The label of the y axis; without one, bars have the name and unit of their metrics.
+/// The label of the y axis; without one, bars have the name and unit of their metrics, if these are the same.
 fn y_label(spec: &PlotSpec) -> String {
-    match &spec.show {
-        Show::Bars {
-            metrics,
-            relative_to: None,
-            ..
-        } if spec.y_label.is_empty() => {
-            let metric = &metrics[0];
-            let name = match metrics.len() {
-                1 => metric,
-                _ => metric
-                    .rsplit_once('.')
-                    .map_or(metric.as_str(), |(name, _)| name),
-            };
-            match unit_of(metric) {
-                Ok("" | "1") | Err(_) => name.to_owned(),
-                Ok(unit) => format!("{name} ({unit})"),
-            }
-        }
+    let Show::Bars {
+        metrics,
+        relative_to: None,
+        ..
+    } = &spec.show
+    else {
+        return spec.y_label.clone();
+    };
+    let stem = |metric: &String| match metrics.len() {
+        1 => metric.clone(),
+        _ => metric
+            .rsplit_once('.')
+            .map_or(metric.clone(), |(name, _)| name.to_owned()),
+    };
+    let named = |metric: &String| match unit_of(metric) {
+        Ok("" | "1") | Err(_) => stem(metric),
+        Ok(unit) => format!("{} ({unit})", stem(metric)),
+    };
+    let mut names: Vec<String> = metrics.iter().map(named).collect();
+    names.dedup();
+    match (spec.y_label.is_empty(), &names[..]) {
+        (true, [name]) => name.clone(),
         _ => spec.y_label.clone(),
     }
 }
@@ -255,9 +259,11 @@ struct Base<'a> {
 }
 
 impl Base<'_> {
-    /// The run of the same seed and group.
-    fn of(&self, run: &RunResult, group: &Group, metric: &str) -> Option<f64> {
+    /// The run of the same seed, group and bar, but for what the choice says.
+    fn of(&self, run: &RunResult, (kind, group): (&Bars, &Group), metric: &str) -> Option<f64> {
         let mut all = self.spec.of.clone();
+        let of_bar = kind.runs.iter().cloned();
+        all.extend(of_bar);
         all.extend(self.choice?.clone());
         let mut partners = self
             .world
@@ -287,8 +293,9 @@ fn bars(kind: &Bars, groups: &[Group], runs: &[&RunResult], base: &Base<'_>) -> 
         let metric = metric.map_or("", String::as_str);
         let estimate = match base.choice {
             Some(_) => {
-                let pair =
-                    |run: &&RunResult| Some((run.number(metric)?, base.of(run, group, metric)?));
+                let pair = |run: &&RunResult| {
+                    Some((run.number(metric)?, base.of(run, (kind, group), metric)?))
+                };
                 let pairs: Vec<(f64, f64)> = of.iter().filter_map(pair).collect();
                 (!pairs.is_empty())
                     .then(|| Estimate::of_ratios(&pairs))

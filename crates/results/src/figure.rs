@@ -57,6 +57,9 @@ pub struct MadeBy {
     pub data_path: Option<String>,
 }
 
+/// In place of a digest: other sources than those of the command made some of the runs.
+pub const ANOTHER_BUILD: &str = "another build";
+
 impl MadeBy {
     /// Names what has changed since; none if nothing has.
     pub fn stale(&self, now: &MadeBy) -> Option<&'static str> {

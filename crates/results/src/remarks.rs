@@ -121,6 +121,15 @@ fn load_differs(case: &Case<'_>) -> Option<String> {
             .get("kind")
             .and_then(Value::as_str)
             .unwrap_or("traffic");
+        let is_set = |key: &str, value: &str| keys.get(key).and_then(Value::as_str) == Some(value);
+        if is_set("sizes", "stratified") || is_set("arrivals", "periodic") {
+            return Some(format!(
+                "traffic.{entry} ({kind}) offers {} of its receivers' links in place of {}: the run is too short for one flow more or \
+                 less. Lengthen it",
+                load(mean(&offered)?),
+                load(asked)
+            ));
+        }
         let mend = match kind {
             "poisson" => "With sizes = \"stratified\" each seed offers what is asked; else compare",
             _ => "With arrivals = \"periodic\" each seed offers what is asked; else compare",
@@ -341,6 +350,21 @@ mod tests {
             assert_eq!(said.len(), 1, "{path}: {said:?}");
             assert!(said[0].contains(words), "{path}: {said:?}");
         }
+    }
+
+    #[test]
+    fn what_is_even_already_is_not_recommended() {
+        let mut run = usual(0, &[]);
+        *run.resolved.pointer_mut("/traffic/0").expect("it is there") = json!({
+            "kind": "poisson", "load": 0.02, "sizes": "stratified",
+        });
+        run.metrics
+            .insert("traffic.0.offered".to_owned(), json!(0.0));
+        let said = remarks(&summary(vec![run]));
+        assert!(
+            said[0].ends_with("too short for one flow more or less. Lengthen it"),
+            "{said:?}"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::{answer, Classes, NoParameters};
+use super::{answer, ns, Classes, NoParameters};
 
 static CLASSES: Classes = Classes::new();
 
@@ -26,10 +26,6 @@ pub struct Window {
 /// An acknowledgement.
 #[pyclass(frozen, module = "onramp._onramp")]
 pub struct Ack(Acked);
-
-fn ns(span: Span) -> f64 {
-    span.as_ps() as f64 / 1e3
-}
 
 #[pymethods]
 impl Ack {

@@ -4,12 +4,13 @@
 
 pub mod congestion_control;
 pub mod law;
+pub mod rate_control;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use onramp_cc::{Mistake, ParameterValue, Parameters, Tuning};
-use onramp_units::Time;
+use onramp_units::{Span, Time};
 use pyo3::prelude::*;
 
 use crate::errors::PartFailure;
@@ -24,6 +25,11 @@ impl Parameters for NoParameters {
     fn get(&self, _name: &str) -> Option<ParameterValue> {
         None
     }
+}
+
+/// Nanoseconds, with picoseconds behind the point.
+fn ns(span: Span) -> f64 {
+    span.as_ps() as f64 / 1e3
 }
 
 /// The classes of a kind of part, by name.

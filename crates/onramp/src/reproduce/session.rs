@@ -6,11 +6,17 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result};
 use onramp_reproduce::{terminal, Planned};
 use onramp_results::write_json;
-use onramp_runs::Existing;
+use onramp_runs::{Existing, Interrupted};
 
 use super::worlds::{Label, Runner, Worlds};
 use crate::args::Machines;
 use crate::output::VERSION;
+
+/// Whether figure.json was written: all runs are made, or the command was interrupted.
+pub fn has_results(made: &Result<()>) -> bool {
+    let error = made.as_ref().err();
+    error.is_none_or(|error| error.is::<Interrupted>())
+}
 
 /// What all figures of a command share.
 pub struct Session<'a> {

@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
-use onramp_reproduce::Planned;
-use onramp_results::{figure::MadeBy, SummaryFile};
+use onramp_reproduce::{Planned, ScaleName};
+use onramp_results::{
+    figure::{MadeBy, ANOTHER_BUILD},
+    SummaryFile,
+};
 use onramp_runs::{Existing, Interrupted, OutputDirectory};
 use onramp_scenario::Scenario;
 use serde_json::{json, Value};
@@ -75,7 +78,11 @@ impl Runner<'_> {
             let made = self.on_rack(scenario, &rack, label);
             summaries.push((made.with_context(|| format!("running {id}"))?, rack));
         } else {
-            let out = self.out.to_owned();
+            // An experiment may be run with and without the rack, in one directory.
+            let out = match self.figure.scale {
+                ScaleName::Own => self.out.join("sim"),
+                _ => self.out.to_owned(),
+            };
             let made = self.simulate(scenario, &out, label);
             summaries.push((made.with_context(|| format!("simulating {id}"))?, out));
         }
@@ -90,7 +97,7 @@ impl Runner<'_> {
         let by = |name: &str, digest: Option<String>| {
             let made = &summaries.iter().find(|(m, _)| m.summary.world == name)?.0;
             match made.by_another_model {
-                true => Some("another build".to_owned()),
+                true => Some(ANOTHER_BUILD.to_owned()),
                 false => digest,
             }
         };

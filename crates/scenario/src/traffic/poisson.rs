@@ -41,7 +41,7 @@ section! {
         load: Fraction [0.000_001, 1.0] = Required, both(),
             "Offered load: payload sent to the receiver, as a fraction of the rate of its link.";
         sizes: Sizes = Is("random"), both(),
-            "How sizes are drawn. `random`: each by itself; a short run draws few, so that its load is another one. `stratified`: as many flows as `load` asks for, each with the mean size of its part of `workload`: of N flows one is the mean of the smallest N-th, one that of the next, and so on. So every seed offers `load`, to a whole flow; seeds differ in starts, order and hosts. The parts before and after the end of `warmup` are drawn apart.";
+            "How sizes are drawn. `random`: each by itself; a short run draws few, so that its load is another one. `stratified`: as many flows as `load` asks for, each with the mean size of its part of `workload`: of N flows one is the mean of the smallest N-th, one that of the next, and so on. So every seed offers `load`, over all receivers together and to a whole flow; seeds differ in starts, order and hosts. The parts before and after the end of `warmup` are drawn apart.";
         op: Op = Is("write"), both().later().rack_only(&["write"]),
             "As for incast.";
     }
