@@ -15,7 +15,7 @@ const FAR: f64 = 0.1;
 /// Payload of a packet, of which a connection's first window has `host.initial_window`.
 const PACKET_BYTES: u64 = 1448;
 /// Cases that a remark names.
-const MOST_NAMED: usize = 4;
+const MOST_NAMED: usize = 8;
 /// Metrics of requests.
 const REQUESTS: [&str; 2] = ["incast", "request"];
 
