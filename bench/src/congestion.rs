@@ -4,15 +4,14 @@
 
 use std::{fmt::Write as _, path::Path, process::Command};
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{ensure, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     bed::{shell, Bed, Setup},
-    guest::{mark_begin, mark_end, on_prepared, MEASURED_BYTES, SETTLE},
-    host::{World, SEEDS},
+    guest::{on_prepared, transfer},
+    host::{read_runs, transfers, World, SEEDS},
     profile::{self, Profile},
-    transfer::Moved,
 };
 
 const FILE: &str = "cost-congestion.json";
@@ -59,13 +58,7 @@ pub fn guest() -> Result<()> {
             _ => Ok(()),
         };
         let moved = on_prepared(Bed::ALL[0], Setup::Fq, hook, |connection, _| {
-            let before = Moved::read(false)?;
-            std::thread::sleep(SETTLE);
-            mark_begin();
-            connection.send(MEASURED_BYTES)?;
-            mark_end();
-            std::fs::copy("/proc/kallsyms", format!("/out/symbols.{n}"))?;
-            Ok(Moved::read(false)?.since(before))
+            transfer(connection, n, false)
         })?;
         shell("sysctl -qw net.ipv4.tcp_congestion_control=cubic")?;
         println!("{name}: {moved:?}");
@@ -107,11 +100,7 @@ pub fn measure(world: &World) -> Result<()> {
     let mut runs = vec![];
     for seed in SEEDS {
         let out = world.boot(1, seed, &["congestion".to_owned()])?;
-        let file = |name: String| out.path().join(name);
-        let all: Vec<Moved> = serde_json::from_slice(&std::fs::read(file("moved.json".into()))?)?;
-        for (n, (moved, (name, prefixes, _))) in all.iter().zip(ALL).enumerate() {
-            let counts = file(format!("counts.{n}"));
-            let profile = profile::read(&counts, &file(format!("symbols.{n}")))?;
+        for ((moved, profile), (name, prefixes, _)) in transfers(out.path())?.into_iter().zip(ALL) {
             runs.push(Run {
                 name: name.to_owned(),
                 seed,
@@ -136,11 +125,10 @@ fn own(profile: &Profile, prefixes: &[&str]) -> u64 {
 
 /// The section of docs/cost.md.
 pub fn markdown(directory: &Path) -> Result<String> {
-    let text = match std::fs::read(directory.join(FILE)) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
-        text => text.context(FILE)?,
-    };
-    let runs: Vec<Run> = serde_json::from_slice(&text).context(FILE)?;
+    let runs: Vec<Run> = read_runs(directory, FILE)?;
+    if runs.is_empty() {
+        return Ok(String::new());
+    }
     let mut out = TEXT.to_owned();
     for (name, ..) in ALL {
         let of: Vec<&Run> = runs.iter().filter(|run| run.name == name).collect();

@@ -62,19 +62,14 @@ fn count(bed: Bed, setups: &[String]) -> Result<()> {
     let chosen = |setup: &Setup| setups.is_empty() || setups.contains(&format!("{setup:?}"));
     for setup in Setup::ALL.into_iter().filter(|s| bed.has(*s) && chosen(s)) {
         let counted = on(bed, setup, |connection, agents| {
-            let before = (Moved::read(bed.ip6)?, oracks(agents)?);
-            std::thread::sleep(SETTLE);
-            mark_begin();
-            connection.send(MEASURED_BYTES)?;
-            mark_end();
-            let after = (Moved::read(bed.ip6)?, oracks(agents)?);
-            let symbols = format!("/out/symbols.{}", all.len());
-            std::fs::copy("/proc/kallsyms", symbols).context("/proc/kallsyms")?;
+            let before = oracks(agents)?;
+            let moved = transfer(connection, all.len(), bed.ip6)?;
+            let after = oracks(agents)?;
             Ok(Counted {
                 setup,
-                moved: after.0.since(before.0),
-                oracks_sent: after.1 .0 - before.1 .0,
-                oracks_received: after.1 .1 - before.1 .1,
+                moved,
+                oracks_sent: after.0 - before.0,
+                oracks_received: after.1 - before.1,
             })
         })?;
         println!("{} {setup:?}: {:?}", bed.name(), counted.moved);
@@ -140,6 +135,18 @@ pub fn on_prepared<T: Send>(
     });
     bed.remove()?;
     measured
+}
+
+/// A transfer that the plugin counts, the `number`-th of this machine. The host reads it with [`crate::host::transfers`].
+pub fn transfer(connection: &mut Connection, number: usize, ip6: bool) -> Result<Moved> {
+    let before = Moved::read(ip6)?;
+    std::thread::sleep(SETTLE);
+    mark_begin();
+    connection.send(MEASURED_BYTES)?;
+    mark_end();
+    let moved = Moved::read(ip6)?.since(before);
+    std::fs::copy("/proc/kallsyms", format!("/out/symbols.{number}")).context("/proc/kallsyms")?;
+    Ok(moved)
 }
 
 /// OR-ACKs sent by the receiver and received by the sender so far.

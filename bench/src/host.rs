@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{bail, ensure, Context, Result};
 use onramp_rack::vm::{Content, GuestFile, Job, Kernel, Vm};
-use serde::{Deserialize, Serialize};
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
 use crate::{
     bed::{Bed, Setup},
@@ -23,6 +23,7 @@ use crate::{
     laws,
     profile::{self, Calls, Profile},
     table,
+    transfer::Moved,
 };
 
 /// A run and its repetition differ in the emulator's random numbers: hash seeds, ports.
@@ -107,11 +108,7 @@ struct Results {
 impl Results {
     fn read(root: &Path) -> Result<Self> {
         let directory = root.join("docs");
-        let runs = match std::fs::read(directory.join("cost.json")) {
-            Ok(text) => serde_json::from_slice(&text).context("docs/cost.json")?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => vec![],
-            Err(error) => return Err(error).context("docs/cost.json"),
-        };
+        let runs = read_runs(&directory, "cost.json")?;
         Ok(Self { directory, runs })
     }
 
@@ -297,6 +294,25 @@ impl World {
         vm.run(&job, &self.cancel, &mut |line| eprintln!("  {line}"))?
             .success()?;
         Ok(out)
+    }
+}
+
+/// The transfers of a guest that left them in moved.json, with what the plugin counted.
+pub fn transfers(out: &Path) -> Result<Vec<(Moved, Profile)>> {
+    let all: Vec<Moved> = serde_json::from_slice(&std::fs::read(out.join("moved.json"))?)?;
+    let counted = |(n, moved): (usize, Moved)| {
+        let file = |name: &str| out.join(format!("{name}.{n}"));
+        Ok((moved, profile::read(&file("counts"), &file("symbols"))?))
+    };
+    all.into_iter().enumerate().map(counted).collect()
+}
+
+/// The runs of a file of docs/; none if it is not there.
+pub fn read_runs<T: DeserializeOwned>(directory: &Path, file: &str) -> Result<Vec<T>> {
+    match std::fs::read(directory.join(file)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(vec![]),
+        text => serde_json::from_slice(&text.with_context(|| file.to_owned())?)
+            .with_context(|| file.to_owned()),
     }
 }
 

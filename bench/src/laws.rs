@@ -4,13 +4,13 @@
 
 use std::{fmt::Write as _, path::Path, sync::Mutex};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     bed::{Agent, Bed, Setup, UNPACED},
-    guest::{mark_begin, mark_end, on_prepared, MEASURED_BYTES, SETTLE},
-    host::{data_path, World, SEEDS},
+    guest::{on_prepared, transfer},
+    host::{data_path, read_runs, transfers, World, SEEDS},
     profile::{self, Calls, Profile},
     transfer::Moved,
 };
@@ -54,13 +54,7 @@ pub fn guest() -> Result<()> {
             Ok(())
         };
         let moved = on_prepared(Bed::ALL[BED], Setup::Fq, start, |connection, _| {
-            let before = Moved::read(false)?;
-            std::thread::sleep(SETTLE);
-            mark_begin();
-            connection.send(MEASURED_BYTES)?;
-            mark_end();
-            std::fs::copy("/proc/kallsyms", format!("/out/symbols.{n}"))?;
-            let moved = Moved::read(false)?.since(before);
+            let moved = transfer(connection, n, false)?;
             // While there are hosts.
             all_agents().drain(..).try_for_each(Agent::stop)?;
             Ok(moved)
@@ -79,12 +73,8 @@ pub fn measure(world: &World) -> Result<()> {
     let mut runs = vec![];
     for seed in SEEDS {
         let out = world.boot(1, seed, &["laws".to_owned()])?;
-        let file = |name: String| out.path().join(name);
-        let all: Vec<Moved> = serde_json::from_slice(&std::fs::read(file("moved.json".into()))?)?;
-        for (n, (moved, law)) in all.iter().zip(LAWS).enumerate() {
-            let counts = file(format!("counts.{n}"));
-            let profile = profile::read(&counts, &file(format!("symbols.{n}")))?;
-            runs.push(Run::of(law, seed, moved, &profile));
+        for ((moved, profile), law) in transfers(out.path())?.into_iter().zip(LAWS) {
+            runs.push(Run::of(law, seed, &moved, &profile));
         }
     }
     let path = world.root.join("docs").join(FILE);
@@ -116,11 +106,10 @@ impl Run {
 
 /// The section of docs/cost.md.
 pub fn markdown(directory: &Path) -> Result<String> {
-    let text = match std::fs::read(directory.join(FILE)) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
-        text => text.context(FILE)?,
-    };
-    let runs: Vec<Run> = serde_json::from_slice(&text).context(FILE)?;
+    let runs: Vec<Run> = read_runs(directory, FILE)?;
+    if runs.is_empty() {
+        return Ok(String::new());
+    }
     let mut out = TEXT.to_owned();
     for law in LAWS {
         let of: Vec<&Run> = runs.iter().filter(|run| run.law == law).collect();
@@ -151,6 +140,9 @@ pub fn markdown(directory: &Path) -> Result<String> {
             mean(&|run| a_call(run.orack_egress)),
             mean(&|run| a_call(run.make_orack)),
         )?;
+    }
+    if runs.iter().any(|run| run.data_path != data_path()) {
+        writeln!(out, "\nThese rows were measured with an earlier data path.")?;
     }
     Ok(out)
 }

@@ -61,17 +61,17 @@ class Answer:
 
     @property
     def effect(self) -> Effect:
-        """Of the best setting, in the windows that did not choose it."""
+        """The effect of the best setting, measured in the windows that were not used to choose it."""
         return _effect(self._buffer, self._answer.p99())
 
     @property
     def other_buffers(self) -> list[Effect]:
-        """The same setting, if the buffer of the switch is another than was assumed. In all windows."""
+        """The effect of the same setting with a smaller and a larger buffer, measured in all windows."""
         return [_effect(buffer, change) for buffer, change in self._answer.doubts()]
 
     @property
     def limits(self) -> list[str]:
-        """What the answer rests on, and what the record cannot show."""
+        """The assumptions of the answer, and what the record does not contain."""
         return self._question.limits()
 
     def report(self, out: _File = "advice.html") -> Path:

@@ -112,8 +112,8 @@ class Scenario:
 
     @property
     def remarks(self) -> list[str]:
-        """What a specialist would notice before a run: loads that the planned traffic misses, bursts larger than the buffer,
-        thresholds beyond any queue, few requests. Those of results have more."""
+        """Warnings about the scenario, before it runs: the planned traffic misses its load, a burst is larger than the buffer,
+        the threshold is above any possible delay, there are few requests. `Results.remarks` has those of a run."""
         return self._native.remarks()
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@
 use onramp_results::{Estimate, SummaryFile};
 use std::collections::BTreeMap;
 
-use crate::judge::{change, is_large_and_sure, windows_of};
+use crate::judge::{change, doubt_about, windows_of, Measured};
 
 /// The scenario's key of the buffer.
 const BUFFER: &str = "network.buffer";
@@ -22,7 +22,7 @@ pub struct Doubt {
 impl Doubt {
     /// Whether its gain is one for which a setting is recommended.
     pub fn helps(&self) -> bool {
-        self.p99.is_some_and(is_large_and_sure)
+        self.p99.is_some_and(|p99| doubt_about(p99).is_none())
     }
 
     /// The change of the 99th percentile, in words.
@@ -53,9 +53,7 @@ fn doubt(summary: &SummaryFile, buffer: String) -> Doubt {
     let mut cases: BTreeMap<String, _> = windows_of(runs);
     let base = cases.remove(crate::plan::BASE).unwrap_or_default();
     let with = cases.into_values().next().unwrap_or_default();
-    let pair = |(window, with): (&String, &crate::judge::Measured)| {
-        Some((with.p99_us, base.get(window)?.p99_us))
-    };
+    let pair = |(window, with): (&String, &Measured)| Some((with.p99_us, base.get(window)?.p99_us));
     let pairs: Vec<(f64, f64)> = with.iter().filter_map(pair).collect();
     let p99 = (!pairs.is_empty())
         .then(|| Estimate::of_ratios(&pairs))

@@ -106,19 +106,8 @@ impl Candidate {
 
     /// Why it is not recommended, if it is not.
     fn objection(&self) -> Option<String> {
-        let gain = change(self.p99);
-        let Some([_, high]) = self.p99.interval else {
-            return Some("one window is left to judge it, which gives no interval".to_owned());
-        };
-        if high >= 1.0 {
-            return Some(format!(
-                "its effect on the 99th percentile of completion times, {gain}, may be none"
-            ));
-        }
-        if self.p99.value > 1.0 - LEAST_GAIN {
-            return Some(format!(
-                "its effect on the 99th percentile of completion times is small: {gain}"
-            ));
+        if let Some(doubt) = doubt_about(self.p99) {
+            return Some(doubt);
         }
         if self.goodput.value < 1.0 - MOST_LOSS {
             return Some(format!("it costs throughput: {}", change(self.goodput)));
@@ -128,9 +117,19 @@ impl Candidate {
     }
 }
 
-/// Whether a ratio of percentiles is a gain that is worth an agent on each host.
-pub fn is_large_and_sure(p99: Estimate) -> bool {
-    p99.value <= 1.0 - LEAST_GAIN && p99.interval.is_some_and(|[_, high]| high < 1.0)
+/// Why a ratio of percentiles is no gain that is worth an agent on each host, if it is none.
+pub fn doubt_about(p99: Estimate) -> Option<String> {
+    let gain = change(p99);
+    let Some([_, high]) = p99.interval else {
+        return Some("one window is left to judge it, which gives no interval".to_owned());
+    };
+    if high >= 1.0 {
+        return Some(format!(
+            "its effect on the 99th percentile of completion times, {gain}, may be none"
+        ));
+    }
+    (p99.value > 1.0 - LEAST_GAIN)
+        .then(|| format!("its effect on the 99th percentile of completion times is small: {gain}"))
 }
 
 /// A ratio as a change, with its interval.

@@ -2,6 +2,7 @@
 //! An advice in words: for a terminal, and as a section of a page.
 
 use onramp_report::{Section, Table};
+use onramp_runs::count;
 use onramp_trace::Merged;
 
 use crate::doubt::Doubt;
@@ -56,13 +57,6 @@ pub(crate) fn limits(
     }
     lines.extend(remarks);
     lines
-}
-
-fn count(number: usize, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        many => format!("{many} {what}s"),
-    }
 }
 
 impl Question {

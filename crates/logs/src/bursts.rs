@@ -5,6 +5,7 @@
 //! once.
 
 use crate::packet::{Ends, Segment};
+use onramp_runs::count;
 use onramp_trace::{Delays, Flow};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -31,7 +32,7 @@ pub struct Bursts {
     /// The least time of a handshake between two hosts, the lesser address first: a round trip.
     round_trips: HashMap<(IpAddr, IpAddr), i64>,
     flows: Vec<Flow>,
-    other_packets: u64,
+    other_packets: usize,
     other_bytes: u64,
     bytes: u64,
 }
@@ -100,8 +101,8 @@ impl Bursts {
         let all = self.other_bytes + self.bytes;
         (self.other_packets > 0).then(|| {
             format!(
-                "left out: {} packets that are not TCP, {:.1} % of the captured bytes",
-                self.other_packets,
+                "left out: {} of other protocols than TCP, {:.1} % of the captured bytes",
+                count(self.other_packets, "packet"),
                 100.0 * self.other_bytes as f64 / all.max(1) as f64
             )
         })

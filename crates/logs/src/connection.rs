@@ -3,6 +3,7 @@
 
 use crate::error::Reason;
 use crate::PIECE_NS;
+use onramp_runs::count;
 use onramp_trace::Flow;
 
 /// A piece has at least a packet.
@@ -28,8 +29,8 @@ pub struct Connection {
 #[derive(Debug, Default)]
 pub struct Connections {
     flows: Vec<Flow>,
-    not_tcp: u64,
-    empty: u64,
+    not_tcp: usize,
+    empty: usize,
 }
 
 impl Connections {
@@ -89,10 +90,12 @@ impl Connections {
 
     /// What was left out, as remarks.
     pub fn left_out(&self) -> Vec<String> {
-        let of = |count: u64, what: &str| (count > 0).then(|| format!("left out: {count} {what}"));
+        let of = |number: usize, thing: &str, why: &str| {
+            (number > 0).then(|| format!("left out: {} {why}", count(number, thing)))
+        };
         let all = [
-            of(self.not_tcp, "records that are not TCP"),
-            of(self.empty, "connections without payload"),
+            of(self.not_tcp, "record", "of other protocols than TCP"),
+            of(self.empty, "connection", "without payload"),
         ];
         all.into_iter().flatten().collect()
     }

@@ -20,7 +20,7 @@ pub use error::{LogError, Reason};
 use bursts::Bursts;
 use capture::{Capture, Packets};
 use connection::Connections;
-use onramp_trace::{is_trace, merge, Head, Merged, Trace, VERSION};
+use onramp_trace::{is_trace, merge, merge_flows, Merged, Trace};
 use std::io::BufRead;
 
 /// A connection of a log that lasts longer is as many flows with equal shares of its bytes.
@@ -136,7 +136,7 @@ impl<'f> Logs<'f> {
         remarks.extend(self.connections.left_out());
         let mut flows = bursts.finish();
         flows.extend(self.connections.finish());
-        let flows = merge(&[as_trace(flows)]);
+        let flows = merge_flows(flows.iter());
         Ok(Log { flows, remarks })
     }
 
@@ -180,25 +180,6 @@ fn of_traces(traces: &[Trace]) -> Vec<String> {
         .chain([always])
         .map(str::to_owned)
         .collect()
-}
-
-/// Flows as a daemon that observes would have listed them.
-fn as_trace(flows: Vec<onramp_trace::Flow>) -> Trace {
-    Trace {
-        head: Head {
-            version: VERSION,
-            onramp: String::new(),
-            addresses: "plain".to_owned(),
-            observes: true,
-            clock: "local".to_owned(),
-            look_ns: 0,
-            gap_ns: 0,
-            devices: Vec::new(),
-        },
-        flows,
-        hours: Vec::new(),
-        is_cut: false,
-    }
 }
 
 #[cfg(test)]

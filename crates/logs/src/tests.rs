@@ -65,8 +65,8 @@ fn a_connection_of_zeek_is_a_flow_each_way() {
     assert_eq!(
         log.remarks[2..],
         [
-            "left out: 1 records that are not TCP",
-            "left out: 1 connections without payload"
+            "left out: 1 record of other protocols than TCP",
+            "left out: 1 connection without payload"
         ]
     );
 }

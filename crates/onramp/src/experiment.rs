@@ -10,6 +10,7 @@ use onramp_runs::{cancelled_by_signals, count, Existing};
 
 use crate::args::{seeds, Machines, Seeds, ThreadArgs};
 use crate::output::write_new;
+use crate::report;
 use crate::reproduce::{has_results, Session};
 use crate::scenario::Template;
 
@@ -139,13 +140,10 @@ fn read(given: &Path, seeds: Option<Vec<u64>>, on_rack: bool) -> Result<Planned>
     )?)
 }
 
-/// The last part of a directory's path.
 fn name_of(directory: &Path) -> Result<String> {
-    let whole = std::path::absolute(directory)
-        .with_context(|| format!("{} is no directory", directory.display()))?;
-    match whole.file_name() {
-        Some(name) => Ok(name.to_string_lossy().into_owned()),
-        None => bail!("{} has no name; name a directory", directory.display()),
+    match report::name(directory) {
+        name if name.is_empty() => bail!("{} has no name; name a directory", directory.display()),
+        name => Ok(name),
     }
 }
 

@@ -178,7 +178,7 @@ fn delays(file: &Path) -> Result<Section> {
 }
 
 /// The last part of a path.
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute
         .file_name()

@@ -57,10 +57,10 @@ pub fn tally(verdict: Verdict, count: usize) -> Markup {
 }
 
 /// The table of a figure's rows.
-pub fn table(rows: &[Row], own: bool) -> Markup {
-    match own {
-        true => own_table(rows),
-        false => table_with_paper(rows),
+pub fn table(rows: &[Row], is_of_paper: bool) -> Markup {
+    match is_of_paper {
+        true => table_with_paper(rows),
+        false => own_table(rows),
     }
 }
 

@@ -175,7 +175,7 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
     let counted = sections
         .iter()
         .filter(|section| is_counted(section, sections));
-    let of_papers = counted.filter(|section| !section.scale.is_empty());
+    let of_papers = counted.filter(|section| section.is_of_paper());
     let rows: Vec<&Row> = of_papers.flat_map(|section| &section.rows).collect();
     let total: usize = counts(rows.iter().copied()).iter().map(|(_, n)| n).sum();
     let partial = sections
@@ -214,7 +214,7 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
                             td { a href={ "#" (anchor) } { (section.name) } }
                             td.title { a href={ "#" (anchor) } { (section.title) } }
                             @if total > 0 { @for (gives, given) in GIVEN {
-                                td data-label=(given) { @if !section.scale.is_empty() { (verdicts(section, gives)) } }
+                                td data-label=(given) { @if section.is_of_paper() { (verdicts(section, gives)) } }
                             } }
                             td {
                                 @if section.partial.is_some() { span.badge.warn { "partial" } " " }
@@ -244,7 +244,7 @@ fn show(section: &Section, anchor: &str, numbers: &mut RangeFrom<usize>) -> Mark
             @if !section.scaled_down.is_empty() {
                 p.scaled { strong { "Smaller than the paper: " } (section.scaled_down) }
             }
-            @if !section.rows.is_empty() { (comparison::table(&section.rows, section.scale.is_empty())) }
+            @if !section.rows.is_empty() { (comparison::table(&section.rows, section.is_of_paper())) }
             @for table in &section.tables { (show_table(table)) }
             div.plots {
                 @for (plot, number) in section.plots.iter().zip(numbers) { (show_plot(plot, number)) }

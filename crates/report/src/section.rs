@@ -56,6 +56,11 @@ pub struct BadPlot {
 }
 
 impl Section {
+    /// Whether its rows are compared with a paper.
+    pub(crate) fn is_of_paper(&self) -> bool {
+        !self.scale.is_empty()
+    }
+
     /// A section of a reproduced figure. `directory` is its path; `now` has the digests of this version.
     ///
     /// # Errors

@@ -11,6 +11,6 @@ mod read;
 mod record;
 
 pub use explain::reference;
-pub use merge::{merge, Merged, ReplayFlow};
+pub use merge::{merge, merge_flows, Merged, ReplayFlow};
 pub use read::{is_trace, read, Trace, TraceError};
 pub use record::{Delays, Device, Flow, Head, Hour, Record, VERSION};

@@ -41,10 +41,17 @@ pub struct Merged {
 
 /// Merges traces. Flows that a host sends to itself are left out.
 pub fn merge(traces: &[Trace]) -> Merged {
-    let all = || {
-        let flows = traces.iter().flat_map(|trace| &trace.flows);
-        flows.filter(|flow| flow.from != flow.to)
-    };
+    let flows = traces.iter().flat_map(|trace| &trace.flows);
+    Merged {
+        line_rate: line_rate(traces),
+        one_time: traces.len() < 2 || traces.iter().all(|trace| trace.head.clock == "huygens"),
+        ..merge_flows(flows)
+    }
+}
+
+/// Merges flows of one time, of a network whose line rate is not known. Flows that a host sends to itself are left out.
+pub fn merge_flows<'t>(flows: impl Iterator<Item = &'t Flow> + Clone) -> Merged {
+    let all = || flows.clone().filter(|flow| flow.from != flow.to);
     let names: BTreeSet<&str> = all().flat_map(|flow| [&*flow.from, &*flow.to]).collect();
     let number: BTreeMap<&str, u32> = names.iter().copied().zip(0..).collect();
     let first_ns = all().map(|flow| flow.start_fleet_ns).min().unwrap_or(0);
@@ -56,16 +63,16 @@ pub fn merge(traces: &[Trace]) -> Merged {
         dst: number[&*flow.to],
         size_bytes: flow.size_bytes,
     };
-    let mut flows: Vec<_> = all().map(replayed).collect();
-    flows.sort_unstable();
+    let mut replay: Vec<_> = all().map(replayed).collect();
+    replay.sort_unstable();
     let senders: BTreeSet<&str> = all().map(|flow| &*flow.from).collect();
     Merged {
-        flows,
+        flows: replay,
         span,
-        line_rate: line_rate(traces),
+        line_rate: None,
         base_delay: base_delay(all()),
         senders: senders.len(),
-        one_time: traces.len() < 2 || traces.iter().all(|trace| trace.head.clock == "huygens"),
+        one_time: true,
         hosts: names.into_iter().map(str::to_owned).collect(),
     }
 }

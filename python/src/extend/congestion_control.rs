@@ -146,7 +146,7 @@ pub fn register_congestion_control(
         debug_assert!(Cc::named(name).is_none_or(Cc::is_nic));
         let name: &'static str = name.to_owned().leak();
         let algorithm = move || {
-            TcpAlgorithm::custom(NoParameters, move |_| {
+            TcpAlgorithm::custom(NoParameters::<false>, move |_| {
                 Box::new(Control { name, object: None })
             })
         };

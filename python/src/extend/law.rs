@@ -72,7 +72,7 @@ pub fn register_law(name: &str, about: &str, class: Py<PyAny>) -> PyResult<()> {
     if !is_ours {
         let name: &'static str = name.to_owned().leak();
         let law = move || {
-            CustomLaw::starting(NoParameters, move |_, facts| {
+            CustomLaw::starting(NoParameters::<false>, move |_, facts| {
                 Box::new(Holding {
                     name,
                     facts: *facts,

@@ -16,10 +16,11 @@ use pyo3::prelude::*;
 use crate::errors::PartFailure;
 
 /// Parts written in Python have no keys in scenarios: their parameters are those of their class.
+/// `TIME_STAMPS`: packets carry their time, for NICs.
 #[derive(Debug, Clone)]
-struct NoParameters;
+struct NoParameters<const TIME_STAMPS: bool>;
 
-impl Parameters for NoParameters {
+impl<const TIME_STAMPS: bool> Parameters for NoParameters<TIME_STAMPS> {
     fn tune(&mut self, _given: &Tuning) {}
 
     fn get(&self, _name: &str) -> Option<ParameterValue> {

@@ -6,7 +6,6 @@ use std::cell::{Cell, OnceCell};
 use onramp_cc::nic::{
     self, Ack, Algorithm, CongestionControl, Feedback, Limits, Needs, PathFacts, Preset,
 };
-use onramp_cc::{ParameterValue, Parameters, Tuning};
 use onramp_units::{Rate, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -43,22 +42,11 @@ pub struct RateAck {
     marked: bool,
 }
 
-/// As [`NoParameters`], of one that needs packets to carry their time.
-#[derive(Debug, Clone)]
-struct WithTimeStamps;
-
-impl Parameters for WithTimeStamps {
-    fn tune(&mut self, _given: &Tuning) {}
-
-    fn get(&self, _name: &str) -> Option<ParameterValue> {
-        None
-    }
-}
-
-impl Needs for NoParameters {}
-
-impl Needs for WithTimeStamps {
-    const FEEDBACK: Feedback = Feedback::TimeStamp;
+impl<const TIME_STAMPS: bool> Needs for NoParameters<TIME_STAMPS> {
+    const FEEDBACK: Feedback = match TIME_STAMPS {
+        true => Feedback::TimeStamp,
+        false => Feedback::Marks,
+    };
 }
 
 /// What a class was registered with; another one needs another name.
@@ -100,10 +88,10 @@ fn kind_of(preset: &Preset) -> Kind {
 
 fn register(name: &'static str, about: &'static str, (time_stamps, step): Kind) {
     let algorithm = move |_line: Rate| match time_stamps {
-        true => Algorithm::custom(WithTimeStamps, move |_, path| {
+        true => Algorithm::custom(NoParameters::<true>, move |_, path| {
             Box::new(Control::new(name, path))
         }),
-        false => Algorithm::custom(NoParameters, move |_, path| {
+        false => Algorithm::custom(NoParameters::<false>, move |_, path| {
             Box::new(Control::new(name, path))
         }),
     };
