@@ -153,8 +153,8 @@ impl Bursts {
         let (all, near_client) = self.handshakes;
         (near_client * 2 > all).then(|| {
             format!(
-                "{near_client} of {all} connections were captured near their client, where answers that waited in a queue seem to \
-                 start later: the congestion is underestimated; capture at the hosts that send most"
+                "{near_client} of {all} handshakes look as if they were captured near the client; answers that waited in a queue on the \
+                 way there seem to start later, so the congestion is underestimated: capture at the hosts that send most"
             )
         })
     }

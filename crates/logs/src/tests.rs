@@ -249,7 +249,8 @@ fn bursts_of_a_capture_are_flows_and_what_is_sent_again_counts_once() {
     found.sort();
     assert_eq!(found, expected);
     assert!(
-        log.remarks[1].starts_with("1 of 1 connections were captured near their client"),
+        log.remarks[1]
+            .starts_with("1 of 1 handshakes look as if they were captured near the client"),
         "{:?}",
         log.remarks
     );
